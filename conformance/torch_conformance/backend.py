@@ -41,7 +41,7 @@ class BackendSpec:
         dtypes: dtypes claimed (``float32``, ...); empty means every dtype that an OpInfo claims.
         expectations: absolute path of the expectation file, or empty.
         faults: ``module:function`` that lists and switches faults, or empty.
-        timeout_s: time limit of one case.
+        timeout_s: time limit of one clause, or of one sample of a case that has samples.
         start: ``fork`` from a launcher that has imported torch, or ``spawn`` a new interpreter for each role.
         path: entries put in front of the device processes' PYTHONPATH (an overlay of torch, a checkout).
         source: the file that the spec was read from, or empty.

@@ -66,6 +66,7 @@ class Case:
         timeout_s: a time limit of its own where the backend's default would be wrong; 0 means the default.
         devices: how many devices of the backend it needs.
         processes: how many device processes (ranks) it needs; 1 for all but distributed cases.
+        sampled: whether it runs over samples that the oracle makes and judges; a clause judges itself.
     """
 
     id: CaseId
@@ -76,6 +77,7 @@ class Case:
     timeout_s: float = 0.0
     devices: int = 1
     processes: int = 1
+    sampled: bool = False
 
 
 def in_profile(case_profile: str, profile: str) -> bool:
