@@ -63,8 +63,21 @@ class Role:
             self.channel.drain(DUMP_S)
         return self._exit
 
+    @property
+    def died(self) -> bool:
+        """Whether the process is known to have gone away."""
+        return self._exit is not None
+
     def stop_hung(self) -> Exit:
-        """Have all Python stacks written, then kill the process group and reap it."""
+        """Have all Python stacks written, then kill the process group and reap it.
+
+        A process that went away while something it started held its socket open did not hang: its own exit is returned.
+        """
+        status = self._starter.status(self._pid)
+        if status is not None:
+            self._exit = Exit(status)
+            _signal_group(self._pid, signal.SIGKILL)
+            return self._exit
         _signal(self._pid, signal.SIGUSR1)
         self.channel.drain(DUMP_S)
         self.kill()
