@@ -1,0 +1,15 @@
+"""What the package ``torch_neuronx`` offers, which `neuron-ref enable` writes: loading, and names that scripts use."""
+
+import neuron_ref
+
+
+def _autoload() -> None:
+    """Called by ``import torch`` through the entry point group ``torch.backends``."""
+    neuron_ref.activate()
+
+
+def __getattr__(name: str) -> object:
+    """Functions of ``torch.neuron`` are also functions of ``torch_neuronx``."""
+    import torch
+
+    return getattr(torch.get_device_module("neuron"), name)
