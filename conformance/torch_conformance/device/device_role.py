@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import socket
 import time
 import traceback
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 
+from .. import frame
 from ..backend import BackendSpec
 from ..case import Case
 from ..codec import from_json, to_json
@@ -17,6 +19,7 @@ from ..outcome import Kind, Observation, Outcome
 from . import families, state
 from .clause import load_clauses
 from .failure import Mismatch, Refused, SuiteError, summary
+from .sample_role import run_samples
 from .seeds import case_seed
 from .serving import serve as serve_requests
 from .target import Device, start
@@ -43,7 +46,16 @@ class _DeviceRole:
         if "clause" in message:
             outcome = run_clause(device, from_json(Case, message["clause"]), int(message.get("seed", 0)))
             return {"outcome": to_json(outcome)}, b""
+        if "samples" in message:
+            case = from_json(Case, message["samples"])
+            wanted = {int(index) for index in message["indices"]}
+            samples = [sample for sample in pickle.loads(payload) if sample.index in wanted]
+            results = run_samples(device, case, int(message.get("seed", 0)), samples, self._at)
+            return {"results": len(results)}, pickle.dumps(results, pickle.HIGHEST_PROTOCOL)
         raise ValueError(f"got {sorted(message)}, wanted start, probe, list, clause or samples")
+
+    def _at(self, index: int) -> None:
+        frame.send(self.sock, {"at": index})
 
     def _started(self) -> Device:
         if self.device is None:
