@@ -41,13 +41,6 @@ def fault(apply: Apply) -> Apply:
 
 
 @fault
-def set_device_ignored(patch: Patch) -> None:
-    """set_device checks its argument and changes nothing."""
-    patch.function(devices.set_device, lambda device: indices._get_device_index(device, optional=True))
-    patch.attribute(torch._C, "_accelerator_setDeviceIndex", lambda index: None)
-
-
-@fault
 def device_context_does_not_restore(patch: Patch) -> None:
     """Leaving a device context keeps its device current."""
     patch.attribute(devices.device, "__exit__", lambda self, *exception: None)
@@ -149,13 +142,6 @@ def default_stream_is_current_stream(patch: Patch) -> None:
     patch.function(streams.default_stream, streams.current_stream)
 
 
-@fault
-def synchronize_returns_at_once(patch: Patch) -> None:
-    """Waiting for a device does not wait."""
-    patch.function(devices.synchronize, lambda device=None: None)
-    patch.attribute(torch._C, "_accelerator_synchronizeDevice", lambda index: None)
-
-
 # Memory
 
 
@@ -184,22 +170,10 @@ def max_memory_is_current(patch: Patch) -> None:
 
 
 @fault
-def reset_peak_memory_ignored(patch: Patch) -> None:
-    """Peaks never go down."""
-    patch.attribute(torch._C, "_accelerator_resetPeakStats", lambda index: None)
-
-
-@fault
 def memory_stats_of_first_device(patch: Patch) -> None:
     """Every device reports the statistics of device 0."""
     original = torch._C._accelerator_getDeviceStats
     patch.attribute(torch._C, "_accelerator_getDeviceStats", lambda index: original(0))
-
-
-@fault
-def empty_cache_does_nothing(patch: Patch) -> None:
-    """Cached memory is never given back."""
-    patch.attribute(torch._C, "_accelerator_emptyCache", lambda: None)
 
 
 @fault
