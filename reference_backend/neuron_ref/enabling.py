@@ -66,8 +66,11 @@ def visibility() -> Visibility:
     return Visibility(ours=False, foreign=f"{DISTRIBUTION} {distribution.version} in {distribution.locate_file('')}")
 
 
-def enable() -> list[Path]:
+def enable(root: Path | None = None) -> list[Path]:
     """Write the distribution; return the folders written.
+
+    Args:
+        root: where; by default the site-packages of this interpreter.
 
     Raises:
         StaleBuildError: the C++ part is not built: every ``import torch`` would fail.
@@ -81,7 +84,8 @@ def enable() -> list[Path]:
             f"  wanted: no {DISTRIBUTION} beside this one\n"
             f"  do:     uninstall it, or use a virtual environment without it"
         )
-    package, information = _folders()
+    root = root or site_packages()
+    package, information = _folders(root)
     files = {
         package / "__init__.py": _INIT,
         information / "METADATA": _METADATA,
@@ -89,7 +93,6 @@ def enable() -> list[Path]:
         information / "INSTALLER": f"{_INSTALLER}\n",
         information / "top_level.txt": f"{PACKAGE}\n",
     }
-    root = site_packages()
     record = "".join(f"{file.relative_to(root).as_posix()},,\n" for file in [*files, information / "RECORD"])
     try:
         # RECORD and entry points last: until they are there, neither pip nor torch takes notice.
@@ -102,8 +105,11 @@ def enable() -> list[Path]:
     return [package, information]
 
 
-def disable() -> list[Path]:
+def disable(root: Path | None = None) -> list[Path]:
     """Remove what `enable` wrote; return the folders removed, none where there was nothing.
+
+    Args:
+        root: where; by default the site-packages of this interpreter.
 
     Raises:
         NeuronRefError: the torch-neuronx that is installed is not ours, or cannot be removed.
@@ -116,7 +122,7 @@ def disable() -> list[Path]:
         )
     if not present.ours:
         return []
-    folders = [folder for folder in _folders() if folder.exists()]
+    folders = [folder for folder in _folders(root or site_packages()) if folder.exists()]
     try:
         _remove(*folders)
     except OSError as error:
@@ -124,8 +130,7 @@ def disable() -> list[Path]:
     return folders
 
 
-def _folders() -> tuple[Path, Path]:
-    root = site_packages()
+def _folders(root: Path) -> tuple[Path, Path]:
     return root / PACKAGE, root / f"{PACKAGE}-{_VERSION}.dist-info"
 
 
