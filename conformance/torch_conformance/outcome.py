@@ -112,6 +112,7 @@ class Outcome:
         samples: counts and the failed ones.
         traceback: of the first failure, when there was an exception.
         observation: what was seen beside the verdict.
+        blocked_by: the prerequisite that did not pass, when the kind is BLOCKED.
     """
 
     id: str
@@ -121,6 +122,7 @@ class Outcome:
     samples: Samples = field(default_factory=Samples)
     traceback: str = ""
     observation: Observation = field(default_factory=Observation)
+    blocked_by: str = ""
 
 
 def worst(kinds: list[Kind]) -> Kind:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from .backend import BackendSpec
 from .errors import BackendStartError
-from .frames import Channel, DeadlinePassed, Message, PeerGone, Tail
+from .channel import Channel, DeadlinePassed, Message, PeerGone, Tail
 from .interpreter import environment, program
 
 BOOTSTRAP = Path(__file__).parent / "device" / "bootstrap.py"

@@ -16,7 +16,7 @@ from . import codec
 from .backend import Backend, BackendSpec
 from .case import Case
 from .errors import BackendStartError, UsageError
-from .frames import DeadlinePassed, Message, PeerGone
+from .channel import DeadlinePassed, Message, PeerGone
 from .outcome import FailedSample, Kind, Observation, Outcome, Samples, worst
 from .process import START_TIMEOUT_S, Role, Starter, error_text
 
@@ -146,10 +146,9 @@ class Session:
                 return Outcome(str(case.id), Kind.ORACLE_BROKEN, message=f"requires {name!r}, which the plan does not have")
             outcome = self.run(required)
             if outcome.kind is not Kind.PASS:
-                root = outcome.message if outcome.kind is Kind.BLOCKED else f"{name} is {outcome.kind.value}"
-                return Outcome(
-                    str(case.id), Kind.BLOCKED, message=root.removeprefix("blocked: "), samples=Samples(run=0)
-                )
+                root = outcome.blocked_by or name
+                text = outcome.message if outcome.kind is Kind.BLOCKED else f"{name} must pass first and is {outcome.kind.value}"
+                return Outcome(str(case.id), Kind.BLOCKED, message=text, samples=Samples(run=0), blocked_by=root)
         return None
 
     def _run_alone(self, case: Case) -> Outcome:

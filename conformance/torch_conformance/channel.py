@@ -1,4 +1,4 @@
-"""Frames over a socket: a JSON object and raw bytes, with deadlines, while other descriptors are drained.
+"""The worker's end of a socket to a process: frames with deadlines, while the pipes of the process are drained.
 
 The peer may flood its stdout while we wait for an answer, or before it has read all of our request; so sending,
 receiving and draining happen in one loop and none of them can block the others.
@@ -12,12 +12,12 @@ import json
 import os
 import selectors
 import socket
-import struct
 import time
 from collections.abc import Sequence
 from typing import Any
 
-HEADER = struct.Struct(">II")
+from .frame import HEADER
+
 TAIL_BYTES = 64 * 1024
 _CHUNK = 1 << 18
 

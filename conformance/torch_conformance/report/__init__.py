@@ -1,0 +1,1 @@
+"""Reports: the same outcomes for people and for machines."""
