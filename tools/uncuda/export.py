@@ -24,7 +24,7 @@ def export_patches(series: Series, out: Path) -> list[Path]:
         ExportError: when ``out`` holds patches already.
     """
     _prepare(out)
-    written = []
+    written: list[Path] = []
     for patch in series.patches:
         for file in patch.files:
             target = out / f"{len(written) + 1:04}-{patch.topic}-{file.name.partition('-')[2]}"
@@ -48,7 +48,7 @@ def export_mailbox(series: Series, out: Path, author: str) -> list[Path]:
             "takes no contribution that no person answers for"
         )
     _prepare(out)
-    messages = []
+    messages: list[str] = []
     total = sum(len(patch.files) for patch in series.patches)
     for patch in series.patches:
         for file in patch.files:

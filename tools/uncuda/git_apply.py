@@ -42,7 +42,8 @@ def git_apply(folder: Path, patch: Path, *, reverse: bool = False, check: bool =
     offsets = [abs(int(offset)) for offset in _OFFSET.findall(done.stderr)]
     if done.returncode == 0:
         return Applied(ok=True, offset_lines=max(offsets, default=0))
-    errors = [line for line in done.stderr.splitlines() if line.startswith(("error:", "fatal:"))]
+    lines = (line for line in done.stderr.splitlines() if line.startswith(("error:", "fatal:")))
+    errors = [line.partition(": ")[2] for line in lines if not line.endswith("while searching for:")]
     return Applied(ok=False, message="; ".join(errors) or done.stderr.strip())
 
 
