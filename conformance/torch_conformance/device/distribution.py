@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,10 @@ import torch
 from .judge import Rules, Verdict, compare, to_tensor
 from .result import Draw, Leaf, Raised, leaves_of
 
-REFERENCE_SETS = 8
-"""Sets of reference runs against which a set of device runs is measured."""
+REFERENCE_SETS = 6
+"""Sets of reference runs; a set of device runs is measured against how far these lie apart."""
 
-SLACK = 2.0
+SLACK = 2.5
 """The device's distance may be this many times the largest distance between two sets of the reference."""
 
 
@@ -70,7 +71,7 @@ def _judge_distribution(results: list[Any], reference: Reference, verdict: Verdi
             continue
         pools = [_pool(one) for one in sets]
         pool = _pool(device)
-        apart = max(_distance(pools[0], other) for other in pools[1:])
+        apart = max(_distance(one, other) for one, other in itertools.combinations(pools, 2))
         allowed = SLACK * apart + 2.0 / max(len(pool), 1) ** 0.5
         distance = _distance(pool, pools[0])
         if distance > allowed:

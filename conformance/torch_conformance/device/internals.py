@@ -10,7 +10,7 @@ import functools
 import itertools
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,13 +77,20 @@ def op_infos() -> dict[str, Any]:
     """
     check_version()
     try:
-        from torch.testing._internal.common_methods_invocations import op_db
+        from torch.testing._internal import common_methods_invocations as database
     except ImportError as error:
         raise UnknownTorchError(
             f"importing PyTorch's operator database failed: {error}; the device environment needs numpy and expecttest"
         ) from error
+    if not hasattr(database, "wrapper_set_seed"):
+        raise UnknownTorchError(
+            f"torch {torch.__version__}: op_db's random operators are not wrapped by wrapper_set_seed; wanted 2.13's form"
+        )
+    # The database wraps its random operators so that each call draws from one constant seed and puts the generator
+    # back. What a random operator does to the generator is what is tested here, so the wrapper goes.
+    database.wrapper_set_seed = _call
     found: dict[str, Any] = {}
-    for info in op_db:
+    for info in database.op_db:
         for name in ("full_name", "supported_dtypes", "supported_backward_dtypes", "sample_inputs", "op"):
             if not hasattr(info, name):
                 raise UnknownTorchError(
@@ -93,6 +100,10 @@ def op_infos() -> dict[str, Any]:
             raise UnknownTorchError(f"torch {torch.__version__}: op_db has {info.full_name!r} twice")
         found[info.full_name] = info
     return found
+
+
+def _call(operator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    return operator(*args, **kwargs)
 
 
 def forward_dtypes(info: Any, device_type: str) -> tuple[str, ...]:

@@ -15,8 +15,14 @@ from .seeds import case_seed, sample_seed
 CAPS = {"smoke": 1, "core": 8}
 """How many samples of a case a profile takes; ``full`` takes all."""
 
-DRAWS = 24
-"""Further runs of a random operator, beside the first."""
+DRAWS = 16
+"""Further runs of a random operator, beside the two with the first seed."""
+
+FEW_DRAWS = 4
+"""The same, where a result is large or the case has had its `THOROUGH` samples."""
+
+THOROUGH = 4
+"""Samples of a random case that get `DRAWS` runs."""
 
 LARGE = 20_000
 """Elements from which on a random operator's result is its own distribution, so that a few runs are enough."""

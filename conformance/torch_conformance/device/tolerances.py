@@ -53,27 +53,25 @@ MOVES = frozenset(
 )
 """Operators that move, select, or change only the sign of values: every bit of a result is fixed, the zero's sign too."""
 
-ROUNDED = frozenset({"mul"})
-"""Operators of one correctly rounded IEEE 754 operation, exact in float16, bfloat16, float32 and float64."""
+ROUNDED = frozenset({"add", "sub", "rsub", "mul"})
+"""Operators of one IEEE 754 operation, which is correctly rounded: exact in float16, bfloat16, float32 and float64.
+With ``alpha`` they are two operations, which a device may fuse."""
 
 REAL = frozenset({"float16", "bfloat16", "float32", "float64"})
-
-SCALED: dict[str, float] = {}
-"""Operators that sum many products: further error allowed, in units of the dtype's relative tolerance times the
-largest magnitude of the reference."""
 
 UNINITIALISED = frozenset({"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"})
 """Operators whose contents are whatever the memory held: only metadata is compared."""
 
 
-def tolerance(operator: str, behaviour: str, dtype: str) -> Tolerance:
+def tolerance(operator: str, behaviour: str, fused: bool, dtype: str) -> Tolerance:
     """What a floating leaf of a result may differ by.
 
     Args:
         operator: ``OpInfo.full_name``.
         behaviour: ``forward`` or ``backward``.
+        fused: whether the call has an ``alpha``.
         dtype: name of the leaf's dtype.
     """
-    if behaviour == "forward" and (operator in MOVES or (operator in ROUNDED and dtype in REAL)):
+    if behaviour == "forward" and (operator in MOVES or (operator in ROUNDED and not fused and dtype in REAL)):
         return EXACT
     return BY_DTYPE.get(dtype, EXACT)
