@@ -107,7 +107,9 @@ def _run(commands: _Commands) -> None:  # type: ignore[valid-type]
     parser = _add(commands, "run", "run cases on a backend", "run --backend cpu --profile smoke -n 2 --out runs/mine")
     _backend(parser)
     _selection(parser, default_profile="core")
-    parser.add_argument("-n", dest="workers", type=_count, default=0, metavar="N", help="workers; 0 (default) uses none")
+    parser.add_argument(
+        "-n", dest="workers", type=_count, default=0, metavar="N", help="workers; 0 (default) uses none"
+    )
     parser.add_argument("--out", type=Path, metavar="DIR", help="run folder; default runs/<time>-<backend>-<profile>")
     parser.add_argument(
         "--resume", action="store_true", help="go on with the run in --out, or with the newest that was not finished"
@@ -145,7 +147,9 @@ def _report(commands: _Commands) -> None:  # type: ignore[valid-type]
     parser = _add(commands, "report", "write a report of a run", "report --format html --out report.html")
     parser.add_argument("run", nargs="?", metavar="RUN", help="run folder; default the newest")
     parser.add_argument("--format", choices=("html", "md", "json"), default="html")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: report.FORMAT in the run folder; - is stdout")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="default: report.FORMAT in the run folder; - is stdout"
+    )
     parser.set_defaults(command=_lazy("results_commands", "report"))
 
 
@@ -173,13 +177,19 @@ def _backend(parser: argparse.ArgumentParser) -> None:
 def _selection(parser: argparse.ArgumentParser, default_profile: str) -> None:
     group = parser.add_argument_group("selection (cases that fit all of the options)")
     group.add_argument("--profile", choices=PROFILES, default=default_profile, help=f"default {default_profile}")
-    group.add_argument("--case", action="append", default=[], metavar="GLOB", help="'*' stays within a part; repeatable")
+    group.add_argument(
+        "--case", action="append", default=[], metavar="GLOB", help="'*' stays within a part; repeatable"
+    )
     group.add_argument("--family", action="append", default=[], help="repeatable")
     group.add_argument("--op", action="append", default=[], help="operator; repeatable")
     group.add_argument("--dtype", action="append", default=[], help="repeatable")
     group.add_argument("--shard", default="1/1", metavar="I/N", help="the I-th of N parts of about equal cost")
     group.add_argument(
-        "--last-failed", nargs="?", const="", metavar="RUN", help="what was not as expected in the newest run, or in RUN"
+        "--last-failed",
+        nargs="?",
+        const="",
+        metavar="RUN",
+        help="what was not as expected in the newest run, or in RUN",
     )
 
 

@@ -95,8 +95,8 @@ def _unknown(name: str) -> UsageError:
     guess = nearest(name, names)
     return UsageError(
         f"unknown backend {name!r}{f'; did you mean {guess!r}?' if guess else '.'} "
-        f"There are {', '.join(names)}; a name may also be any module that the interpreter can import, or the path of a "
-        "spec file. `torch-conformance backends` says more."
+        f"There are {', '.join(names)}; a name may also be any module that the interpreter can import, or the path of "
+        "a spec file. `torch-conformance backends` says more."
     )
 
 
@@ -132,9 +132,7 @@ def _editable_roots(path: tuple[str, ...]) -> list[str]:
     return sorted(set(out))
 
 
-def with_options(
-    spec: BackendSpec, *, timeout_s: float | None = None, expectations: Path | None = None
-) -> BackendSpec:
+def with_options(spec: BackendSpec, *, timeout_s: float | None = None, expectations: Path | None = None) -> BackendSpec:
     """The spec with what the command line says over it."""
     if timeout_s is not None:
         spec = dataclasses.replace(spec, timeout_s=timeout_s)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import datetime
 import fnmatch
 import re
-import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import tomllib
 
 from .case import PROFILES, matches
 from .errors import UsageError, did_you_mean
@@ -110,7 +111,9 @@ def read_expectations(path: Path) -> tuple[Expectation, ...]:
         raise UsageError(f"{path}: not a TOML file: {error}") from error
     for key in data:
         if key not in ("schema", "expect"):
-            raise UsageError(f"{path}: unknown key {key!r}, wanted schema or [[expect]]{did_you_mean(key, ('expect',))}")
+            raise UsageError(
+                f"{path}: unknown key {key!r}, wanted schema or [[expect]]{did_you_mean(key, ('expect',))}"
+            )
     if data.get("schema") != SCHEMA:
         raise UsageError(f"{path}: key 'schema': got {data.get('schema')!r}, wanted {SCHEMA}")
     entries = data.get("expect", [])
@@ -133,7 +136,9 @@ class _Entry:
     def read(self, line: int) -> Expectation:
         for key in self._data:
             if key not in self._KEYS:
-                raise self._error(f"unknown key {key!r}, wanted one of {', '.join(self._KEYS)}{did_you_mean(key, self._KEYS)}")
+                raise self._error(
+                    f"unknown key {key!r}, wanted one of {', '.join(self._KEYS)}{did_you_mean(key, self._KEYS)}"
+                )
         return Expectation(
             case=self._text("case", required=True),
             kinds=self._kinds(),

@@ -1,7 +1,8 @@
 """Run by path in a device interpreter: where things are in there, found without importing any of them.
 
-Standard library only and Python 3.10 clean. Prints one JSON object: the interpreter's version, the real path and version
-of ``torch``, the versions of packages that decide which cases exist, and for each name given the file and folder of the module.
+Standard library only and Python 3.10 clean. Prints one JSON object: the interpreter's version, the real path
+and version of ``torch``, the versions of packages that decide which cases exist, and for each name given the file and
+folder of the module.
 """
 
 import sys

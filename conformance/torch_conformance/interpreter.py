@@ -67,9 +67,8 @@ def program(spec: BackendSpec) -> str:
 def environment(spec: BackendSpec, faults: tuple[str, ...] = ()) -> dict[str, str]:
     """The environment of the device processes of ``spec``.
 
-    PyTorch loads no backend by itself, one thread computes (workers are the parallelism), and a tree that stands in
-    front of the installed torch gets bytecode of its own: linked or shared bytecode ran code other than the
-    source shown.
+    PyTorch loads no backend by itself, one thread computes (workers are the parallelism), and a torch that stands in
+    front of the installed one gets bytecode of its own: linked or shared bytecode ran code other than the source showed.
     """
     out = dict(os.environ)
     out.pop("PYTEST_CURRENT_TEST", None)
@@ -81,8 +80,9 @@ def environment(spec: BackendSpec, faults: tuple[str, ...] = ()) -> dict[str, st
     if spec.path:
         rest = out.get("PYTHONPATH", "")
         out["PYTHONPATH"] = os.pathsep.join([*spec.path, *([rest] if rest else [])])
-        if "PYTHONPYCACHEPREFIX" not in spec.env:
-            out["PYTHONPYCACHEPREFIX"] = str(Path(spec.path[0]) / ".pycache")
+        overlay = next((entry for entry in spec.path if (Path(entry) / "torch").is_dir()), None)
+        if overlay is not None and "PYTHONPYCACHEPREFIX" not in spec.env:
+            out["PYTHONPYCACHEPREFIX"] = str(Path(overlay) / ".pycache")
     return out
 
 

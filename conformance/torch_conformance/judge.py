@@ -193,7 +193,9 @@ class Judge:
             meant = entry in self._holding or not entry.conditioned
             if meant and not any(entry.covers_case(name) for name in names):
                 guess = nearest_id(entry.case, names)
-                out.append(Problem(*where, f"matches no case of the plan{f'; the nearest id is {guess!r}' if guess else ''}"))
+                out.append(
+                    Problem(*where, f"matches no case of the plan{f'; the nearest id is {guess!r}' if guess else ''}")
+                )
             key = Expectation(entry.case, entry.kinds, "", samples=entry.samples, condition=entry.condition)
             if key in seen:
                 out.append(Problem(*where, f"repeats the entry of line {seen[key]}: remove one"))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .backend import BackendSpec
-from .errors import BackendStartError
 from .channel import Channel, DeadlinePassed, Message, PeerGone, Tail
+from .errors import BackendStartError
 from .interpreter import environment, program
 
 BOOTSTRAP = Path(__file__).parent / "device" / "bootstrap.py"
@@ -237,8 +237,8 @@ class _Spawned:
             self.close()
             raise BackendStartError(
                 f"{self._backend}: torch could not be imported in {self._starter._program}: {text}. Install torch "
-                f"{'.'.join(map(str, SMALLEST_TORCH))} or later, numpy and expecttest there, or name another interpreter "
-                "with the key 'python' of the spec file."
+                f"{'.'.join(map(str, SMALLEST_TORCH))} or later, numpy and expecttest there, or name another "
+                "interpreter with the key 'python' of the spec file."
             )
         ready: Message = message["ready"]
         version = str(ready.get("torch", ""))
@@ -246,8 +246,8 @@ class _Spawned:
             self.close()
             raise BackendStartError(
                 f"{self._backend}: got torch {version or 'of no version'} in {self._starter._program}, wanted "
-                f"{'.'.join(map(str, SMALLEST_TORCH))} or later. Install a newer torch there, or name another interpreter "
-                "with the key 'python' of the spec file."
+                f"{'.'.join(map(str, SMALLEST_TORCH))} or later. Install a newer torch there, or name another "
+                "interpreter with the key 'python' of the spec file."
             )
         self._starter.ready = ready
 
@@ -261,9 +261,7 @@ class _Spawned:
 
     def ask(self, message: Message, descriptors: tuple[int, ...] = ()) -> Message:
         try:
-            answer, _ = self.channel.ask(
-                message, descriptors=descriptors, deadline=time.monotonic() + START_TIMEOUT_S
-            )
+            answer, _ = self.channel.ask(message, descriptors=descriptors, deadline=time.monotonic() + START_TIMEOUT_S)
         except (PeerGone, DeadlinePassed) as error:
             raise self._failed(error) from error
         return answer
@@ -287,10 +285,8 @@ class _Spawned:
 
     def close(self) -> None:
         self.channel.close_socket()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(5.0)
-        except subprocess.TimeoutExpired:
-            pass
         _signal_group(self.pid, signal.SIGKILL)
         self.process.wait()
         self.channel.close()

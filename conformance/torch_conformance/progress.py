@@ -65,8 +65,8 @@ class Progress:
 
     def _left(self) -> str:
         """Time to go, from the share of the expected cost that is done."""
-        if self._cost_done <= 0 or self._cost <= 0:
-            return ""
+        if self._cost_done < 0.03 * self._cost or self._cost <= 0:
+            return "time to go not known yet"  # the start is in all that passed so far
         passed = time.monotonic() - self._start
         left_s = passed * max(0.0, self._cost / self._cost_done - 1)
         return f"about {left_s / 60:.0f} min to go" if left_s >= 90 else f"about {left_s:.0f} s to go"

@@ -1,8 +1,8 @@
 """The pytest plugin: each item is one case, each worker owns one session.
 
 Loaded by ``-p torch_conformance.pytest_plugin`` and never through an entry point: installing the suite changes no one's
-pytest. `torch-conformance run` prepares a run folder and calls pytest with ``--conformance-run FOLDER``; hooks here only
-adapt pytest to `Session` and `Recorder`.
+pytest. `torch-conformance run` prepares a run folder and calls pytest with ``--conformance-run FOLDER``; hooks here
+only adapt pytest to `Session` and `Recorder`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -144,7 +144,8 @@ class _Worker:
 
     def _report(self, item: CaseItem, outcome: Outcome, begin: float) -> None:
         assert self._judge is not None and self._task is not None
-        status, text = "passed", None
+        status: Literal["passed", "failed", "skipped"] = "passed"
+        text: str | tuple[str, int, str] | None = None
         if outcome.kind in (Kind.BLOCKED, Kind.REFUSED, Kind.NOT_RUN):
             status, text = "skipped", (str(self._folder), 0, f"{outcome.kind.value}: {outcome.message}")
         elif self._judge.judge(outcome).verdict is Verdict.REGRESSION:

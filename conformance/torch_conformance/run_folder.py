@@ -76,7 +76,7 @@ class RunFolder:
             self._lock = (path / LOCK).open("a+", encoding="utf-8")
         except OSError as error:
             raise UsageError(
-                f"cannot write the run folder {path.absolute()}: {error.strerror or error}. Name another one with --out."
+                f"cannot write the run folder {path.absolute()}: {error.strerror or error}. Name another with --out."
             ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -85,8 +85,8 @@ class RunFolder:
             owner = self._lock.read().strip()
             self._lock.close()
             raise UsageError(
-                f"the run folder {path.absolute()} is in use{f' by process {owner}' if owner else ''}. Wait for that run, "
-                "or name another folder with --out."
+                f"the run folder {path.absolute()} is in use{f' by process {owner}' if owner else ''}. Wait for that "
+                "run, or name another folder with --out."
             ) from error
         self._lines: IO[str] | None = None
         try:
@@ -240,7 +240,9 @@ def find_run(name: str | None) -> Path:
     if name is None:
         newest = next(runs_newest_first(), None)
         if newest is None:
-            raise UsageError(f"there is no run below {RUNS.absolute()}; `torch-conformance run` makes one, or name a folder")
+            raise UsageError(
+                f"there is no run below {RUNS.absolute()}; `torch-conformance run` makes one, or name a folder"
+            )
         return newest
     for path in (Path(name), RUNS / name):
         if (path / CASES).is_file():

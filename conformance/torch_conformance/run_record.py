@@ -126,7 +126,7 @@ def count(outcomes: Mapping[str, Outcome]) -> tuple[Counts, dict[str, Counts]]:
             _add(counts, outcome)
     for counts in (total, *families.values()):
         for table in (counts.cases, counts.samples):
-            ordered = {kind.value: table[kind.value] for kind in Kind if kind.value in table}
+            ordered: dict[str, int] = {kind.value: table[kind.value] for kind in Kind if kind.value in table}
             table.clear()
             table.update(ordered)
     return total, families

@@ -134,8 +134,8 @@ def _resumed(folder: RunFolder, request: Request, cases: Sequence[Case], plan: P
         differ.append("other cases are selected")
     if differ:
         raise UsageError(
-            f"cannot go on with the run in {folder.path.absolute()}: {', '.join(dict.fromkeys(differ))}. Results of different "
-            "runs must not be mixed; name another folder with --out."
+            f"cannot go on with the run in {folder.path.absolute()}: {', '.join(dict.fromkeys(differ))}. Results of "
+            "different runs must not be mixed; name another folder with --out."
         )
     wanted = {str(case.id) for case in cases}
     kept = {name: item for name, item in read_outcomes(folder.path).items() if item.kind is not Kind.NOT_RUN}
@@ -194,7 +194,11 @@ class _Running:
         if start_error and not self._outcomes:
             self._write("the backend could not be started", EXIT_START)
             raise BackendStartError(start_error)
-        why = "the run was interrupted before it" if interrupted else start_error or ("pytest ended with an error of its own" if internal else "the run ended before it")
+        why = (
+            "the run was interrupted before it"
+            if interrupted
+            else start_error or ("pytest ended with an error of its own" if internal else "the run ended before it")
+        )
         results = self._write(why, EXIT_START if start_error else None)
         if internal:
             print(f"pytest ended with an error of its own:\n{internal}", file=sys.stderr)
@@ -313,7 +317,16 @@ def _arguments(folder: Path, workers: int) -> list[str]:
     """Arguments of pytest: nothing of the user's own pytest configuration may change a verdict."""
     out = ["-p", "torch_conformance.pytest_plugin", f"--conformance-run={folder.absolute()}"]
     out += ["-c", os.devnull, f"--rootdir={folder.absolute()}", "--noconftest"]
-    for plugin in ("terminal", "cacheprovider", "junitxml", "logging", "faulthandler", "doctest", "unittest", "pastebin"):
+    for plugin in (
+        "terminal",
+        "cacheprovider",
+        "junitxml",
+        "logging",
+        "faulthandler",
+        "doctest",
+        "unittest",
+        "pastebin",
+    ):
         out += ["-p", f"no:{plugin}"]
     if workers:
         # Few cases at a time: the order is by cost, and a long queue on one worker would leave the other idle.

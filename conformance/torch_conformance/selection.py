@@ -37,7 +37,9 @@ class Selection:
     @property
     def restricts(self) -> bool:
         """Whether anything but the profile leaves cases out."""
-        return bool(self.cases or self.families or self.ops or self.dtypes or self.shard != (1, 1) or self.only is not None)
+        return bool(
+            self.cases or self.families or self.ops or self.dtypes or self.shard != (1, 1) or self.only is not None
+        )
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -142,7 +144,7 @@ def _by_name(
 
 
 def _shard(cases: list[Case], index: int, count: int) -> list[Case]:
-    """Deal out the costliest first, each to the part that has least so far; ties go by id, so it never depends on luck."""
+    """Deal out the costliest first, each to the part that has least so far; ties go by id, never by luck."""
     if count == 1:
         return cases
     load = [0.0] * count

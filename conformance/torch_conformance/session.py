@@ -15,8 +15,8 @@ from typing import Any
 from . import codec
 from .backend import Backend, BackendSpec
 from .case import Case
-from .errors import BackendStartError, UsageError
 from .channel import DeadlinePassed, Message, PeerGone
+from .errors import BackendStartError, UsageError
 from .outcome import FailedSample, Kind, Observation, Outcome, Samples, worst
 from .process import START_TIMEOUT_S, Role, Starter, error_text
 
@@ -143,11 +143,17 @@ class Session:
         for name in case.requires:
             required = self._cases.get(name)
             if required is None:
-                return Outcome(str(case.id), Kind.ORACLE_BROKEN, message=f"requires {name!r}, which the plan does not have")
+                return Outcome(
+                    str(case.id), Kind.ORACLE_BROKEN, message=f"requires {name!r}, which the plan does not have"
+                )
             outcome = self.run(required)
             if outcome.kind is not Kind.PASS:
                 root = outcome.blocked_by or name
-                text = outcome.message if outcome.kind is Kind.BLOCKED else f"{name} must pass first and is {outcome.kind.value}"
+                text = (
+                    outcome.message
+                    if outcome.kind is Kind.BLOCKED
+                    else f"{name} must pass first and is {outcome.kind.value}"
+                )
                 return Outcome(str(case.id), Kind.BLOCKED, message=text, samples=Samples(run=0), blocked_by=root)
         return None
 
@@ -166,7 +172,9 @@ class Session:
             if self._backend is None:
                 raise
             self._failed_starts += 1
-            return Outcome(name, Kind.NOT_RUN, message=f"the backend did not start again: {error}", samples=Samples(run=0))
+            return Outcome(
+                name, Kind.NOT_RUN, message=f"the backend did not start again: {error}", samples=Samples(run=0)
+            )
         self._failed_starts = 0
         device.output.take()
         try:
@@ -177,7 +185,9 @@ class Session:
             self._drop_device()
         if outcome.kind is not Kind.PASS and self._device is not None and not outcome.observation.output_tail:
             tail = self._device.output.take()[-OUTPUT_KEPT:]
-            outcome = dataclasses.replace(outcome, observation=dataclasses.replace(outcome.observation, output_tail=tail))
+            outcome = dataclasses.replace(
+                outcome, observation=dataclasses.replace(outcome.observation, output_tail=tail)
+            )
         return outcome
 
     def _clause(self, device: Role, case: Case) -> Outcome:
@@ -278,7 +288,9 @@ class Session:
             how = oracle.stop_hung() if isinstance(error, DeadlinePassed) else oracle.wait()
             said = oracle.stacks.take() or oracle.output.take()
             self._drop_oracle()
-            raise OracleBroken(f"the oracle went away ({how}) at {next(iter(request))}: {said[-MESSAGE_KEPT:]}") from error
+            raise OracleBroken(
+                f"the oracle went away ({how}) at {next(iter(request))}: {said[-MESSAGE_KEPT:]}"
+            ) from error
         if "error" in answer:
             raise OracleBroken(f"the oracle failed at {next(iter(request))}: {error_text(answer)}")
         return answer, data
@@ -419,7 +431,9 @@ class _SampledRun:
         message = ""
         if first is not None:
             count = len(self._failed)
-            message = f"sample {first.index} of {planned}: {first.message}" + (f" ({count} samples failed)" if count > 1 else "")
+            message = f"sample {first.index} of {planned}: {first.message}" + (
+                f" ({count} samples failed)" if count > 1 else ""
+            )
         elif planned == 0:
             message = "the oracle made no sample for this case"
         if self._lost:

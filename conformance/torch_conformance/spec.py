@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import tomllib
 
 from .backend import CAPABILITIES, STARTS, BackendSpec
 from .errors import UsageError, did_you_mean
@@ -85,7 +86,9 @@ class _Reader:
         for claim in self.texts(key, value):
             if claim not in CAPABILITIES:
                 known = ", ".join(CAPABILITIES)
-                raise self._error(key, f"unknown claim {claim!r}, wanted some of {known}{did_you_mean(claim, CAPABILITIES)}")
+                raise self._error(
+                    key, f"unknown claim {claim!r}, wanted some of {known}{did_you_mean(claim, CAPABILITIES)}"
+                )
         return tuple(value)
 
     def environment(self, key: str, value: Any) -> dict[str, str]:

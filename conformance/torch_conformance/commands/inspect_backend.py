@@ -39,7 +39,9 @@ def probe(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"backend": codec.to_json(backend), "probe": found}, indent=2))
         return EXIT_EXPECTED
-    print(f"{spec.name}: device {backend.spec.device}, {backend.count} of them, {backend.device_name or 'without a name'}")
+    print(
+        f"{spec.name}: device {backend.spec.device}, {backend.count} of them, {backend.device_name or 'without a name'}"
+    )
     print(f"  torch   {backend.torch} ({backend.torch_path}), git {backend.torch_git[:12] or 'unknown'}")
     print(f"  python  {backend.python}")
     if backend.build:

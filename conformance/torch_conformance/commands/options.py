@@ -18,9 +18,7 @@ def spec_of(options: argparse.Namespace) -> BackendSpec:
     expect: Path | None = getattr(options, "expect", None)
     if expect is not None and not expect.is_file():
         raise UsageError(f"got --expect {expect}, but there is no such file")
-    return with_options(
-        find_backend(options.backend), timeout_s=getattr(options, "timeout", None), expectations=expect
-    )
+    return with_options(find_backend(options.backend), timeout_s=getattr(options, "timeout", None), expectations=expect)
 
 
 def selection_of(options: argparse.Namespace) -> Selection:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from ..running import Request, run as run_request
+from ..running import Request
+from ..running import run as run_request
 from .options import rerun_command, selection_of, spec_of
 
 

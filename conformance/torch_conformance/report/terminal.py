@@ -138,9 +138,7 @@ def _print_failures(results: Results, to: Console) -> None:
     from rich.markup import escape
 
     run = results.run
-    bad = [
-        results.outcomes[name] for name in run.bad if run.verdict(name) is Verdict.REGRESSION
-    ]
+    bad = [results.outcomes[name] for name in run.bad if run.verdict(name) is Verdict.REGRESSION]
     groups = group_by_cause(bad)
     if groups:
         to.print(f"[bold]Regressions by cause[/bold] ({len(bad)} cases, {len(groups)} causes)")
@@ -158,7 +156,9 @@ def _print_failures(results: Results, to: Console) -> None:
 
 
 def _print_expectations(run: Run, to: Console) -> None:
-    unexpected = sorted({run.deviations[name].entry for name in run.bad if run.verdict(name) is Verdict.UNEXPECTED_PASS})
+    unexpected = sorted(
+        {run.deviations[name].entry for name in run.bad if run.verdict(name) is Verdict.UNEXPECTED_PASS}
+    )
     for entry in unexpected:
         to.print(f"Unexpected pass: all that the entry '{entry}' covers passes; remove the entry", markup=False)
     for problem in run.problems:
