@@ -14,7 +14,15 @@ from neuron_ref.errors import ActivationError, BuildError, NeuronRefError, Stale
 
 __version__ = "0.1.0"
 
-__all__ = ["ActivationError", "BuildError", "NeuronRefError", "StaleBuildError", "__version__", "activate"]
+__all__ = [
+    "ActivationError",
+    "BuildError",
+    "NeuronRefError",
+    "StaleBuildError",
+    "__version__",
+    "activate",
+    "build_stamp",
+]
 
 
 def activate() -> None:
@@ -30,3 +38,11 @@ def activate() -> None:
     from neuron_ref import registration  # here, so that importing this package does not import torch
 
     registration.activate()
+
+
+def build_stamp() -> str:
+    """What the present build was made from and for, in one line; empty where there is none. Does not import torch."""
+    from neuron_ref import stamp
+
+    built = stamp.read(stamp.library_path())
+    return built.describe() if built else ""

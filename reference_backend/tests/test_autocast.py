@@ -1,4 +1,4 @@
-"""Autocast: each operator has the policy that torch.autocast("cuda") has, which the dispatcher can tell on any build."""
+"""Autocast: each operator has the policy that torch.autocast("cuda") has, which the dispatcher of any build tells."""
 
 import re
 from types import ModuleType

@@ -3,6 +3,7 @@
 import dataclasses
 from pathlib import Path
 
+import neuron_ref
 import pytest
 from neuron_ref import BuildError, stamp
 
@@ -23,6 +24,10 @@ def test_a_library_without_a_readable_stamp_has_none(tmp_path: Path, content: by
     library = tmp_path / "lib.so"
     library.write_bytes(content)
     assert stamp.read(library) is None
+
+
+def test_the_package_says_what_its_build_was_made_for() -> None:
+    assert neuron_ref.build_stamp() == stamp.wanted().describe()
 
 
 def test_a_library_that_is_not_there_has_none(tmp_path: Path) -> None:
