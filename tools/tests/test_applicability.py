@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from small_series import NUMBERS, diff, make_series, make_tree, write_topic
-
 from uncuda.applicability import Fit, check_series
 from uncuda.series import Series, load_series
 from uncuda.tree import TreeError, read_tree

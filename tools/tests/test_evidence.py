@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from small_series import make_series
-
 from uncuda.effect import Seen, changed, made_worse, not_cured
 from uncuda.evidence import CaseEvidence, DeviceEvidence, Evidence, Standing, read_evidence, standing, write_evidence
 from uncuda.series import Series, load_series

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from small_series import make_series, make_tree
-
 from uncuda.export import ExportError, export_mailbox, export_patches
 from uncuda.series import Series
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from small_series import diff, make_series, make_tree, write_topic
-
 from uncuda.overlay import OverlayError, PatchDoesNotApply, make_overlay
 from uncuda.series import Series, load_series
 from uncuda.tree import TorchTree, installed_tree, read_tree
@@ -180,7 +179,9 @@ def test_a_patch_that_does_not_apply_is_named_and_leaves_nothing_behind(
     tree: TorchTree, series: Series, tmp_path: Path
 ) -> None:
     (tree.package / "numbers.py").write_text("other = 1\n")
-    with pytest.raises(PatchDoesNotApply, match=r"numbers/0001-cure\.patch does not apply after gate: .*patch failed: torch/numbers"):
+    with pytest.raises(
+        PatchDoesNotApply, match=r"numbers/0001-cure\.patch does not apply after gate: .*patch failed: torch/numbers"
+    ):
         make_overlay(series, tree, tmp_path / "overlay")
     assert not (tmp_path / "overlay").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["diff", "patches", "site"]

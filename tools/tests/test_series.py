@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from small_series import diff, make_series, write_topic
-
 from uncuda.patch import PatchError, load_patch
 from uncuda.series import SeriesError, load_series
 

@@ -53,6 +53,7 @@ def verify(
     overlays: Path,
     command: str,
     say: Callable[[str], None] = lambda text: None,
+    quick: bool = False,
 ) -> list[Proof]:
     """Prove patches of ``series``: each alone, and all of them together.
 
@@ -63,6 +64,7 @@ def verify(
         overlays: a folder for patched trees; those of an earlier verification are used again.
         command: what to write down as the command that makes the evidence again.
         say: takes one line of progress.
+        quick: run only the families of the named cases instead of every clause; no evidence to store.
 
     Raises:
         VerifyError: when the backend is unknown or does not start, or the overlay would not be what is imported.
@@ -71,8 +73,9 @@ def verify(
     try:
         spec = find_backend(backend)
         tree = _tree_of(spec)
-        bench = _Bench(spec, tree, overlays, series, say)
-        return [bench.prove(patch, command) for patch in series.select(topics).patches]
+        chosen = series.select(topics)
+        bench = _Bench(spec, tree, overlays, series, _families(chosen.patches) if quick else None, say)
+        return [bench.prove(patch, command) for patch in chosen.patches]
     except ConformanceError as error:
         raise VerifyError(str(error), error.exit_code) from error
 
@@ -81,7 +84,13 @@ class _Bench:
     """The two devices, and the runs on them that several proofs share."""
 
     def __init__(
-        self, spec: BackendSpec, tree: TorchTree, overlays: Path, series: Series, say: Callable[[str], None]
+        self,
+        spec: BackendSpec,
+        tree: TorchTree,
+        overlays: Path,
+        series: Series,
+        guard: tuple[str, ...] | None,
+        say: Callable[[str], None],
     ) -> None:
         self._device = spec
         # The same interpreter and torch, with the backend left out.
@@ -89,25 +98,26 @@ class _Bench:
         self._tree = tree
         self._overlays = overlays
         self._series = series
+        self._guard = guard
         self._say = say
         self._done: dict[tuple[str, str, tuple[str, ...] | None], _Run] = {}
-        # Every overlay first: a patch that does not apply must not cost a run before it is told.
+        # Before any run: a series that does not apply must not cost one.
         self._whole = self._overlay(series)
 
     def prove(self, patch: Patch, command: str) -> Proof:
         alone = self._overlay(self._series.select([patch.topic]))
-        families = tuple(dict.fromkeys(case.partition("/")[0] for case in patch.cases))
-        before = self._run(self._device, None, None)
+        families = _families((patch,))
+        before = self._run(self._device, None, self._guard)
         after = self._run(self._device, alone, families)
-        together = self._run(self._device, self._whole, None)
+        together = self._run(self._device, self._whole, self._guard)
         near = {name: seen for name, seen in before.outcomes.items() if name.partition("/")[0] in families}
         problems = [f"alone: {text}" for text in not_cured(patch.cases, before.outcomes, after.outcomes)]
         problems += [f"series: {text}" for text in not_cured(patch.cases, before.outcomes, together.outcomes)]
         worse = made_worse(near, after.outcomes)
         worse += [text for text in made_worse(before.outcomes, together.outcomes) if text not in worse]
-        cpu_before = self._run(self._cpu, None, None)
+        cpu_before = self._run(self._cpu, None, self._guard)
         cpu_after = self._run(self._cpu, alone, families)
-        cpu_together = self._run(self._cpu, self._whole, None)
+        cpu_together = self._run(self._cpu, self._whole, self._guard)
         cpu_near = {name: seen for name, seen in cpu_before.outcomes.items() if name.partition("/")[0] in families}
         moved = changed(cpu_near, cpu_after.outcomes)
         moved += [text for text in changed(cpu_before.outcomes, cpu_together.outcomes) if text not in moved]
@@ -171,6 +181,10 @@ class _Bench:
             families = tuple(dict.fromkeys(case.id.family for case in load_plan(plain).cases if not case.sampled))
         plan = load_plan(spec, families=families)
         return [case for case in plan.cases if case.id.family in families]
+
+
+def _families(patches: Sequence[Patch]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(case.partition("/")[0] for patch in patches for case in patch.cases))
 
 
 def _tree_of(spec: BackendSpec) -> TorchTree:

@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", metavar="TOPIC", nargs="*", help="default: every topic of the series")
     parser.add_argument("--backend", metavar="NAME|SPEC", required=True, help="as torch-conformance takes it")
     parser.add_argument("--json", action="store_true", help="write JSON")
-    parser.add_argument("--no-evidence", action="store_true", help="do not write evidence.json")
+    parser.add_argument(
+        "--quick", action="store_true", help="only the families of the named cases; writes no evidence.json"
+    )
     parser.add_argument("--patches", metavar="DIR", type=Path, default=None, help="the series; default: patches/")
     parser.add_argument(
         "--overlays",
@@ -50,7 +52,13 @@ def run(args: argparse.Namespace) -> int:
         topics = args.topics or list(series.topics)
         command = shlex.join(["uncuda", "verify", *args.topics, "--backend", args.backend])
         proofs = verify(
-            series, topics, args.backend, args.overlays or _cache(), command, lambda text: print(text, file=sys.stderr)
+            series,
+            topics,
+            args.backend,
+            args.overlays or _cache(),
+            command,
+            say=lambda text: print(text, file=sys.stderr),
+            quick=args.quick,
         )
     except VerifyError as error:
         print(f"uncuda verify: {error}", file=sys.stderr)
@@ -62,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"uncuda verify: {error}", file=sys.stderr)
         return 2
     for proof in proofs:
-        if not proof.problems and not args.no_evidence:
+        if not proof.problems and not args.quick:
             write_evidence(proof.evidence, series.root / proof.topic)
     if args.json:
         print(json.dumps(_as_json(series, proofs), indent=2))
