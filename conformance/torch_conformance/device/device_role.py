@@ -16,7 +16,7 @@ from ..backend import BackendSpec
 from ..case import Case
 from ..codec import from_json, to_json
 from ..outcome import Kind, Observation, Outcome
-from . import families, state
+from . import families, faults, state
 from .clause import load_clauses
 from .failure import Mismatch, Refused, SuiteError, summary
 from .sample_role import run_samples
@@ -38,6 +38,7 @@ class _DeviceRole:
     def answer(self, message: dict[str, Any], payload: bytes) -> tuple[dict[str, Any], bytes]:
         if "start" in message:
             self.device, started = start(from_json(BackendSpec, message["start"]))
+            faults.switch(faults.names_from_environment(), self.device)
             return {"started": started}, b""
         device = self._started()
         if "list" in message:

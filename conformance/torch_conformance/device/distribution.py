@@ -15,8 +15,11 @@ from .result import Draw, Leaf, Raised, leaves_of
 REFERENCE_SETS = 6
 """Sets of reference runs; a set of device runs is measured against how far these lie apart."""
 
-SLACK = 2.5
+SLACK = 2.0
 """The device's distance may be this many times the largest distance between two sets of the reference."""
+
+LEAST = 2.7
+"""And at least this many times ``sqrt(2 / n)``, which two samples of ``n`` independent values exceed once in a million."""
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ def _judge_distribution(results: list[Any], reference: Reference, verdict: Verdi
         pools = [_pool(one) for one in sets]
         pool = _pool(device)
         apart = max(_distance(one, other) for one, other in itertools.combinations(pools, 2))
-        allowed = SLACK * apart + 2.0 / max(len(pool), 1) ** 0.5
+        allowed = max(SLACK * apart, LEAST * (2 / max(len(pool), 1)) ** 0.5)
         distance = _distance(pool, pools[0])
         if distance > allowed:
             verdict.problems.append(

@@ -7,7 +7,6 @@ clear error and not a wrong result.
 from __future__ import annotations
 
 import functools
-import itertools
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -151,11 +150,6 @@ def set_random_state(state: tuple[Any, ...]) -> None:
     random.setstate(state[0])
     np.random.set_state(state[1])
     torch.default_generator.set_state(state[2])
-
-
-def first(samples: Iterator[RawSample], count: int) -> Iterator[RawSample]:
-    """At most ``count`` samples."""
-    return itertools.islice(samples, count)
 
 
 def _is_identity(function: Any) -> bool:

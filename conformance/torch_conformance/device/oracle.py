@@ -15,7 +15,7 @@ from .distribution import REFERENCE_SETS, Reference, judge_draws
 from .execution import Ran, backward, differentiable, place, run
 from .judge import Rules, Verdict, compare
 from .result import Leaf, Raised, Result, capture, leaf, leaves_of, tensors_of
-from .sample import CAPS, DRAWS, FEW_DRAWS, LARGE, THOROUGH, Made, Sample, SampleSource, arguments_of
+from .sample import CAPS, Made, Sample, SampleSource, arguments_of, draw_count
 from .seeds import sample_seed
 from .tolerances import MOVES, UNINITIALISED, tolerance
 
@@ -123,9 +123,8 @@ class OpenCase:
         now = [leaf(tensor) for tensor in tensors_of(arguments)]
         reference = None
         if random and not isinstance(ran.outputs, Raised):
+            count = draw_count(self._elements(ran), self.source.backward, self.random_samples)
             self.random_samples += 1
-            many = self._elements(ran) < LARGE and self.random_samples <= THOROUGH
-            count = DRAWS if many else FEW_DRAWS
             seeds = tuple(sample_seed(seed, number) for number in range(count))
             sample.draw_seeds = (seed, *seeds)
             reference = self._reference(made, seed, count, process, sample.cotangents)

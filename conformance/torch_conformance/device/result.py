@@ -55,11 +55,11 @@ class Raised:
 
 @dataclass(slots=True)
 class Draw:
-    """One run of a random operator: its result, and which generators it advanced."""
+    """One run of a random operator: its result, and which generators the first of them advanced."""
 
     result: Any
-    device_advanced: bool
-    host_advanced: bool
+    device_advanced: bool = False
+    host_advanced: bool = False
 
 
 @dataclass(slots=True)

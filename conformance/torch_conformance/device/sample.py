@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
@@ -12,20 +12,23 @@ from ..case import Case
 from . import forms, internals
 from .seeds import case_seed, sample_seed
 
-CAPS = {"smoke": 1, "core": 8}
-"""How many samples of a case a profile takes; ``full`` takes all."""
+T = TypeVar("T")
 
-DRAWS = 16
-"""Further runs of a random operator, beside the two with the first seed."""
+CAPS = {"smoke": 1, "core": 8}
+"""How many samples of a case a profile takes, spread over all that there are; ``full`` takes all."""
+
+POOL = 2_000
+"""Values wanted of a random operator's result over all its runs."""
+
+MOST_DRAWS = 100
+FEWEST_DRAWS = 8
+"""Runs of a random operator whose distribution is judged, whatever it takes to get `POOL` values."""
 
 FEW_DRAWS = 4
-"""The same, where a result is large or the case has had its `THOROUGH` samples."""
+"""Runs where that would take long: with gradients, or after the first `THOROUGH` random samples of a case."""
 
 THOROUGH = 4
-"""Samples of a random case that get `DRAWS` runs."""
-
-LARGE = 20_000
-"""Elements from which on a random operator's result is its own distribution, so that a few runs are enough."""
+"""Samples of a random case that get a whole pool."""
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ class SampleSource:
         Args:
             case: an operator case.
             run_seed: seed of the run.
-            count: at most so many samples; None for all.
+            count: so many samples, spread evenly over all; None for all.
 
         Raises:
             KeyError: for an operator that this torch does not have.
@@ -87,8 +90,8 @@ class SampleSource:
         self.seed = case_seed(str(case.id), run_seed)
         internals.seed_everything(self.seed)
         dtype = getattr(torch, case.id.dtype)
-        samples = internals.raw_samples(self.info, "cpu", dtype, self.backward)
-        self._samples = samples if count is None else internals.first(samples, count)
+        samples = enumerate(internals.raw_samples(self.info, "cpu", dtype, self.backward))
+        self._samples = samples if count is None else iter(_spread(list(samples), count))
         self._state = internals.random_state()
         self.count = 0
 
@@ -101,10 +104,10 @@ class SampleSource:
         made: list[Made] = []
         size = 0
         while len(made) < limit and size < 4 << 20:
-            raw = next(self._samples, None)
-            if raw is None:
+            numbered = next(self._samples, None)
+            if numbered is None:
                 break
-            made.append(self._made(raw))
+            made.append(self._made(*numbered))
             size += len(made[-1].arguments or b"")
             self.count += 1
         self._state = internals.random_state()
@@ -120,25 +123,49 @@ class SampleSource:
         """The seed under which sample ``index`` runs."""
         return sample_seed(self.seed, index)
 
-    def _made(self, raw: internals.RawSample) -> Made:
+    def _made(self, index: int, raw: internals.RawSample) -> Made:
         try:
             arguments = forms.encode((raw.input, raw.args, raw.kwargs))
         except forms.Unencodable:
             described = forms.encode(
                 [repr(raw.kwargs.keys()), len(raw.args), forms.leaves((raw.input, raw.args), torch.Tensor)]
             )
-            return Made(self.count, None, raw, forms.digest(described))
+            return Made(index, None, raw, forms.digest(described))
         # What the OpInfo applies before a gradient is taken is a lambda: such a sample is made where it runs.
-        return Made(self.count, None if self.backward and raw.process else arguments, raw, forms.digest(arguments))
+        return Made(index, None if self.backward and raw.process else arguments, raw, forms.digest(arguments))
 
 
 def iterate(case: Case, run_seed: int, wanted: set[int]) -> Iterator[Made]:
     """Make the wanted samples of a case again, in order."""
-    source = SampleSource(case, run_seed, max(wanted) + 1 if wanted else 0)
+    source = SampleSource(case, run_seed, None)
     while made := source.take(64):
+        if made[0].index > max(wanted):
+            return
         for one in made:
             if one.index in wanted:
                 yield one
+
+
+def draw_count(elements: int, backward: bool, earlier: int) -> int:
+    """How many runs of a random operator judge its distribution.
+
+    Args:
+        elements: of its result.
+        backward: whether each run takes gradients.
+        earlier: random samples of the case so far.
+    """
+    if backward or earlier >= THOROUGH:
+        return FEW_DRAWS
+    return min(max(POOL // max(elements, 1), FEWEST_DRAWS), MOST_DRAWS)
+
+
+def _spread(samples: list[T], count: int) -> list[T]:
+    """``count`` items, evenly spread, the middle one when it is one."""
+    if len(samples) <= count:
+        return samples
+    if count == 1:
+        return [samples[len(samples) // 2]]
+    return [samples[number * (len(samples) - 1) // (count - 1)] for number in range(count)]
 
 
 def arguments_of(raw: internals.RawSample) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:

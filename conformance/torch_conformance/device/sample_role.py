@@ -70,11 +70,10 @@ def _run_one(device: Device, name: str, operator: Any, sample: Sample, decoded: 
         for seed in sample.draw_seeds:
             arguments = place(name, decoded, first)
             torch.manual_seed(seed)
-            before = _states(device)
             again = run(operator, arguments, process)
             if sample.backward and again.raw is not None:
                 backward(again, arguments, _cotangents(sample, first))
-            draws.append(_draw(device, again, before))
+            draws.append(_draw(device, again, None))
         result.draws = tuple(draws)
     return result
 
@@ -84,9 +83,11 @@ def _cotangents(sample: Sample, device: torch.device) -> list[torch.Tensor]:
     return placed
 
 
-def _draw(device: Device, ran: Ran, before: tuple[bytes, bytes]) -> Draw:
-    after = _states(device)
+def _draw(device: Device, ran: Ran, before: tuple[bytes, bytes] | None) -> Draw:
     outputs = ran.outputs if ran.gradients is None else (*ran.gradients,)
+    if before is None:
+        return Draw(outputs)
+    after = _states(device)
     return Draw(outputs, after[0] != before[0], after[1] != before[1])
 
 

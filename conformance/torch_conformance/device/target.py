@@ -18,8 +18,6 @@ from ..backend import BackendSpec
 WITHOUT_INDEX = ("cpu", "meta")
 """Device types whose tensors carry no index."""
 
-FAULTS_VARIABLE = "TORCH_CONFORMANCE_FAULTS"
-
 
 class StartError(RuntimeError):
     """The backend could not be started. The text says what was tried and what to do next."""
