@@ -74,3 +74,32 @@ def device_current_while_compiling(device: Device) -> None:
             inside = torch.accelerator.current_device_index()
         expect.equal(inside, wanted.index, f"current device while a graph on {wanted} is compiled")
         expect.equal(torch.accelerator.current_device_index(), outside, "current device afterwards")
+
+
+@clause(
+    "compiler_state/const-fold/places-folded-values",
+    words="Folding a constant number puts it on the device it is told, and by default on the current accelerator.",
+    source="torch/fx/experimental/const_fold.py, FoldedGraphModule",
+    fault="copy_drops_last_element",
+)
+def const_fold_places_folded_values(device: Device) -> None:
+    expect.equal(_fold(device, str(device.first)).device.type, device.type, "device of a value folded onto the device")
+    if device.is_accelerator:
+        expect.equal(_fold(device, None).device.type, device.type, "device of a value folded without naming a device")
+
+
+def _fold(device: Device, told: str | None) -> torch.Tensor:
+    """Fold ``weight.size(0)``, a Python number, of a weight on the device."""
+    from torch.fx.experimental.const_fold import FoldedGraphModule
+
+    root = torch.nn.Module()
+    root.weight = torch.nn.Parameter(torch.ones(3, 2).to(device.first))
+    constant, rest = torch.fx.Graph(), torch.fx.Graph()
+    constant.output(constant.call_method("size", (constant.get_attr("weight"), 0)))
+    rest.output(rest.placeholder("x"))
+    named = {} if told is None else {"device_for_folded_attrs": told}
+    module = FoldedGraphModule(root, rest, const_subgraph=constant, fx_const_folded_attrs_name="folded", **named)
+    module.run_folding()
+    folded = module.folded.detach()
+    expect.values(folded, torch.tensor([3.0]), "the folded value")
+    return folded

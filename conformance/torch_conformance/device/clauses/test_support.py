@@ -1,4 +1,4 @@
-"""Test support: what PyTorch's own test helpers decide for the device, where a wrong answer skips tests in silence."""
+"""Test support: PyTorch's own helpers for tests and diagnosis, where a wrong answer skips tests or blames CUDA."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from .. import expect
 from ..clause import clause
-from ..failure import Mismatch
+from ..failure import Mismatch, Refused
 from ..target import Device
 
 HELD_BYTES = 64 << 20
@@ -39,3 +39,25 @@ def large_tensor_asks_the_device(device: Device) -> None:
             ) from skip
         where = f"_has_sufficient_memory({place!r}, {size}) with {held.nbytes} of {free} free bytes taken since"
         expect.equal(got, wanted, where)
+
+
+@clause(
+    "test_support/memory-snapshot/asks-the-device",
+    words="A memory snapshot of the current accelerator comes from its own module, or is refused in its name.",
+    source="torch/accelerator/memory.py, _snapshot",
+    fault="copy_drops_last_element",
+    needs=("memory_stats",),
+)
+def memory_snapshot_asks_the_device(device: Device) -> None:
+    if not device.is_accelerator:
+        raise Refused(f"{device.type} is not what torch.accelerator speaks of here")
+    snapshot = torch.accelerator.memory._snapshot
+    held = torch.arange(1024.0).to(device.first)
+    if not hasattr(getattr(device.module, "memory", None), "_snapshot"):
+        where = "torch.accelerator.memory._snapshot() on a device without snapshots"
+        expect.raises(NotImplementedError, snapshot, where, says=device.type)
+    else:
+        taken = sum(segment["total_size"] for segment in snapshot()["segments"])
+        wanted = f"at least the {held.nbytes} bytes of a tensor that is alive"
+        expect.true(taken >= held.nbytes, taken, wanted, "total size of all segments of the snapshot")
+    expect.values(held, torch.arange(1024.0), "a tensor that was alive during the snapshot")
