@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from ..backend import BackendSpec
+from .failure import Refused
 
 WITHOUT_INDEX = ("cpu", "meta")
 """Device types whose tensors carry no index."""
@@ -23,7 +24,7 @@ class StartError(RuntimeError):
     """The backend could not be started. The text says what was tried and what to do next."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Device:
     """A backend that was started in this process.
 
@@ -67,6 +68,20 @@ class Device:
         """Whether `torch.accelerator` speaks of this device."""
         current = torch.accelerator.current_accelerator()
         return current is not None and current.type == self.type
+
+    @property
+    def has_index(self) -> bool:
+        """Whether the devices of this type are numbered; ``cpu`` and ``meta`` are not."""
+        return self.type not in WITHOUT_INDEX
+
+    def need_index(self) -> None:
+        """Leave a clause that speaks of numbered devices and `torch.accelerator` on a type that has none.
+
+        Raises:
+            Refused: on ``cpu`` and ``meta``.
+        """
+        if not self.has_index:
+            raise Refused(f"{self.type} has no numbered devices: torch.accelerator does not speak of it")
 
     def claims(self, capability: str) -> bool:
         """Whether the spec file claims ``capability``."""
