@@ -98,3 +98,7 @@ def cuda_member(dotted: str) -> str | None:
 def is_generic(dotted: str) -> bool:
     """Whether a dotted name is a part of torch.cuda for which every accelerator has a counterpart."""
     return cuda_member(dotted) in GENERIC
+
+
+# Part of a CUDA-only feature's name, for owners of calls that are read as text.
+SPECIFIC_TOKENS_PATTERN = re.compile(r"cudnn|nccl|cu_?da_?graph|cutlass|nvtx|nvrtc|tf32|rocm|hipify", re.IGNORECASE)

@@ -119,7 +119,9 @@ def parse(relative: str, data: bytes) -> ast.Module:
     except (SyntaxError, UnicodeDecodeError) as error:
         raise ReadError(Unread(relative, Trouble.ENCODING, f"not UTF-8: {error}")) from error
     if encoding not in ("utf-8", "utf-8-sig"):
-        raise ReadError(Unread(relative, Trouble.ENCODING, f"declares the encoding {encoding}; edits count UTF-8 bytes"))
+        raise ReadError(
+            Unread(relative, Trouble.ENCODING, f"declares the encoding {encoding}; edits count UTF-8 bytes")
+        )
     try:
         with warnings.catch_warnings():
             # Invalid escapes in someone else's strings are not our message.

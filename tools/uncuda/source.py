@@ -83,7 +83,8 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        starts = [0]
+        # `ast` does not count a byte order mark as a column.
+        starts = [3 if self.data.startswith(b"\xef\xbb\xbf") else 0]
         position = self.data.find(b"\n")
         while position >= 0:
             starts.append(position + 1)

@@ -1,0 +1,1 @@
+"""The rules, one file each; a file that is put here is found by itself."""
