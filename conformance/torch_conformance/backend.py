@@ -30,8 +30,8 @@ class BackendSpec:
     """A spec file, or its equivalent for a built-in name.
 
     Attributes:
-        name: what the user calls the backend (``cpu``, ``neuron_ref``); file and report names use it.
-        device: the device type as PyTorch knows it after activation (``cpu``, ``neuron``).
+        name: what the user calls the backend (``cpu``, ``torch_mychip``); file and report names use it.
+        device: the device type as PyTorch knows it after activation (``cpu``, ``mychip``).
         python: the interpreter of the device processes; empty means the parent's own.
         module: what to import in the device process; empty for built-in devices.
         activate: ``module:function`` to call after the import; empty when the import registers the device.

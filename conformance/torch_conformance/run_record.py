@@ -46,6 +46,7 @@ class Run:
         began: when, UTC, ISO.
         seconds: wall time of all its sessions.
         finished: whether every planned case ran.
+        not_run_because: why the others did not.
         planned: how many cases it has.
         counts: in all.
         families: counts by family.
@@ -70,6 +71,7 @@ class Run:
     began: str = ""
     seconds: float = 0.0
     finished: bool = False
+    not_run_because: str = ""
     planned: int = 0
     counts: Counts = field(default_factory=Counts)
     families: dict[str, Counts] = field(default_factory=dict)
@@ -178,7 +180,7 @@ def read_results(path: Path) -> Results:
     """
     run = read_run(path)
     cases = read_cases(path)
-    return Results(path, run, tuple(cases), complete(cases, read_outcomes(path), "the run ended before it"))
+    return Results(path, run, tuple(cases), complete(cases, read_outcomes(path), run.not_run_because))
 
 
 def write_text(run: Run) -> str:

@@ -266,6 +266,7 @@ class _Running:
             began=self._task.began,
             seconds=round(self._seconds_before + time.monotonic() - self._start, 3),
             finished=finished,
+            not_run_because="" if finished else why,
             planned=len(self._cases),
             counts=total,
             families=families,

@@ -78,11 +78,14 @@ def print_summary(results: Results, to: Console, rerun: str = "") -> None:
     _print_failures(results, to)
     _print_expectations(run, to)
     to.print(f"Results: {results.path}/ (summary.json, run.jsonl, junit.xml)", markup=False)
-    bad = run.bad
+    if run.not_run_because:
+        to.print(f"Not run: {run.counts.cases[Kind.NOT_RUN.value]} cases, because {run.not_run_because}", markup=False)
+    bad = sorted(run.bad, key=lambda name: results.outcomes[name].kind is Kind.NOT_RUN)
     if bad:
-        to.print(f"Look at one: torch-conformance show {results.path} --case '{bad[0]}'", markup=False)
+        # Not wrapped: these are to be copied.
+        to.print(f"Look at one: torch-conformance show {results.path} --case '{bad[0]}'", markup=False, soft_wrap=True)
         if rerun:
-            to.print(f"Run it again: {rerun} --case '{bad[0]}'", markup=False)
+            to.print(f"Run it again: {rerun} --case '{bad[0]}'", markup=False, soft_wrap=True)
     to.print(_verdict_line(run))
 
 
@@ -138,7 +141,8 @@ def _print_failures(results: Results, to: Console) -> None:
     from rich.markup import escape
 
     run = results.run
-    bad = [results.outcomes[name] for name in run.bad if run.verdict(name) is Verdict.REGRESSION]
+    wrong = [results.outcomes[name] for name in run.bad if run.verdict(name) is Verdict.REGRESSION]
+    bad = [outcome for outcome in wrong if outcome.kind is not Kind.NOT_RUN]
     groups = group_by_cause(bad)
     if groups:
         to.print(f"[bold]Regressions by cause[/bold] ({len(bad)} cases, {len(groups)} causes)")
@@ -146,9 +150,9 @@ def _print_failures(results: Results, to: Console) -> None:
         style = STYLES[group.kind]
         first = " ".join(group.cause.split())
         text = first if len(first) <= 300 else first[:297] + "..."
-        to.print(f"  [{style}]{group.kind.value}[/{style}] {len(group.outcomes)}x {escape(text)}")
+        to.print(f"  [{style}]{group.kind.value}[/{style}] {len(group.outcomes)}x {escape(text)}", soft_wrap=True)
         for outcome in group.outcomes[:IDS_SHOWN]:
-            to.print(f"      {outcome.id}", markup=False)
+            to.print(f"      {outcome.id}", markup=False, soft_wrap=True)
         if len(group.outcomes) > IDS_SHOWN:
             to.print(f"      and {len(group.outcomes) - IDS_SHOWN} more")
     if len(groups) > GROUPS_SHOWN:
@@ -160,9 +164,9 @@ def _print_expectations(run: Run, to: Console) -> None:
         {run.deviations[name].entry for name in run.bad if run.verdict(name) is Verdict.UNEXPECTED_PASS}
     )
     for entry in unexpected:
-        to.print(f"Unexpected pass: all that the entry '{entry}' covers passes; remove the entry", markup=False)
+        to.print(f"Unexpected pass: all that the entry '{entry}' covers passes; remove the entry", markup=False, soft_wrap=True)
     for problem in run.problems:
-        to.print(f"Expectation '{problem.entry}' (line {problem.line}) {problem.text}", markup=False)
+        to.print(f"Expectation '{problem.entry}' (line {problem.line}) {problem.text}", markup=False, soft_wrap=True)
     expected = [name for name, item in run.deviations.items() if item.entry and item.verdict not in BAD]
     if expected:
         share = run.samples_expected / run.samples_planned if run.samples_planned else 0.0
