@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from .guards import AVAILABLE, DEVICE, FLAG, SPECIFIC_TOKENS, guards, leaves, speaks_of_cuda
+from .guards import AVAILABLE, DEVICE, SPECIFIC_TOKENS, guards, leaves, speaks_of_cuda
 from .names import VENDOR_TOKENS, cuda_member, is_generic, is_vendor, says_cuda_only, tokens
 from .project import Project
 from .source import FUNCTIONS, ScopeNode, Source
@@ -36,7 +36,7 @@ class Context:
         self.source = source
         self.project = project
         self._uses: dict[ast.AST, Uses] = {}
-        self._private: dict[ast.AST, bool] = {}
+        self._private: dict[ast.AST, list[ast.AST]] = {}
         parts = source.path.lower().split("/")
         self.in_tests = any(p in ("test", "tests", "testing") for p in parts[:-1]) or parts[-1].startswith("test_")
 
@@ -53,11 +53,31 @@ class Context:
                     return f"the class {scope.name} is about one device by its name"
                 if not self.in_tests and self._class_is_specific(scope):
                     return f"the class {scope.name} uses features that only CUDA has"
+            elif self._registered_for_cuda(scope):
+                return f"the function {scope.name} is registered for CUDA by its name"
             elif self._function_is_cuda_only(scope):
                 return f"the function {scope.name} is about CUDA by its name"
-            elif specific := self.uses([scope]).specific:
-                return f"the function {scope.name} uses {specific[0]}, which only CUDA has"
+            elif specific := self._function_specific(scope):
+                return f"the function {scope.name} uses {specific}, which only CUDA has"
         return None
+
+    def _function_specific(self, scope: ScopeNode) -> str | None:
+        uses = self.uses([scope])
+        if not uses.specific:
+            return None
+        # A long general function may have one corner for CUDA: what prevails decides.
+        moves = sum(isinstance(node, ast.Attribute) and node.attr == "cuda" for node in ast.walk(scope))
+        return uses.specific[0] if len(uses.specific) * 2 > len(uses.generic) + moves else None
+
+    def _registered_for_cuda(self, scope: ScopeNode) -> bool:
+        """Whether a decorator hands the function to a registry under CUDA's key."""
+        for decorator in scope.decorator_list:
+            for node in ast.walk(decorator):
+                if isinstance(node, ast.Attribute) and node.attr in ("CUDA", "AutogradCUDA"):
+                    return True
+                if isinstance(node, ast.Constant) and node.value in ("CUDA", "cuda") and isinstance(decorator, ast.Call):
+                    return True
+        return False
 
     def _function_is_cuda_only(self, scope: ScopeNode) -> bool:
         if scope.name in ("cuda", "hip"):
@@ -94,9 +114,10 @@ class Context:
             last = dotted.rpartition(".")[2]
             if last in _CAPABILITY or any(part in _CAPABILITY for part in dotted.split(".")):
                 specific.append(dotted)
-            elif cuda_member(dotted) is not None:
-                # Classes of tensors and modules passed along are neither.
-                (generic if is_generic(dotted) else specific).append(dotted)
+            elif (member := cuda_member(dotted)) is not None:
+                # Tensor classes and the old amp names have general counterparts under other names: neither.
+                if not member.endswith("Tensor") and not member.startswith("amp."):
+                    (generic if is_generic(dotted) else specific).append(dotted)
             elif dotted.startswith(("torch.backends.cud", "torch.version.cuda", "torch.version.hip", "torch._C._cuda")):
                 specific.append(dotted)
             elif hits := tokens(dotted) & SPECIFIC_TOKENS:
@@ -113,7 +134,14 @@ class Context:
             return None
         known = self._private.get(scope)
         if known is None:
-            known = self._private[scope] = any(_is_private_use(self.source, inner) for inner in ast.walk(scope))
+            known = self._private[scope] = [inner for inner in ast.walk(scope) if _is_private_use(self.source, inner)]
+        if not known:
+            return None
+        # General calls behind a gate do not open the gate: they show that it is too narrow.
+        gate = next((up for up in self.source.ancestors(node) if isinstance(up, ast.stmt)), None)
+        if isinstance(gate, ast.If) and node in ast.walk(gate.test):
+            behind = {inner for statement in gate.body for inner in ast.walk(statement)}
+            known = [inner for inner in known if inner not in behind]
         return "the function treats PrivateUse1 beside CUDA" if known else None
 
     def cuda_guards(self, node: ast.AST) -> list[tuple[str, ast.expr]]:
@@ -193,10 +221,6 @@ class Context:
         if found and all(kind == AVAILABLE for kind, _ in found):
             return found[0][1]
         return None
-
-    def guarded_by_flag(self, node: ast.AST) -> bool:
-        """Whether an option or build flag named after CUDA stands above a node."""
-        return any(kind == FLAG for kind, _ in self.cuda_guards(node))
 
 
 def chain(top: ast.If) -> Iterator[ast.If]:

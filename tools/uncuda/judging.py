@@ -6,7 +6,7 @@ import ast
 
 from .context import Context
 from .finding import Verdict
-from .guards import FLAG, in_annotation, never_runs
+from .guards import AVAILABLE, FLAG, guards, in_annotation, never_runs
 from .rule import Judgement
 
 
@@ -73,13 +73,11 @@ def judge_gate(context: Context, test: ast.expr) -> Judgement | None:
         return review(0.35, reason)
     if why := context.knows_private_use(test):
         return review(0.4, why)
-    outer = [kind for kind, guard in context.cuda_guards(test) if guard is not test]
-    if outer:
+    outer = [(kind, guard) for kind, guard in context.cuda_guards(test) if guard is not test]
+    if any(kind != AVAILABLE or not context.gate_is_general(guard)[0] for kind, guard in outer):
         return review(0.3, "another test for CUDA stands above it")
     return defect(0.75, reason, "no other branch serves other accelerators")
 
 
 def _is_script(context: Context, node: ast.AST) -> bool:
-    from .guards import guards
-
     return any("__name__" in ast.dump(guard.test) and "__main__" in ast.dump(guard.test) for guard in guards(context.source, node))

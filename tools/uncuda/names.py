@@ -62,11 +62,12 @@ CUDA_ONLY_TOKENS = frozenset(
         "nccl", "cutlass", "cutedsl", "cuda", "cudagraph", "cudagraphs", "cuda_graph", "hip", "hipify", "rocm", "miopen",
         "jiterator", "nv", "nvidia", "nvshmem", "tf32", "tma", "tensorpipe", "ck", "cutile", "quack", "fbgemm",
         "fa2", "fa3", "fa4", "sm80", "sm90", "sm100", "blackwell", "hopper", "gds", "cudacpp", "roctx", "cubin", "ptx",
-        "tensorrt", "nvfuser", "cudss", "magma",
+        "tensorrt", "nvfuser", "nvmath", "cupti", "cudss", "magma",
     }
 )  # fmt: skip
 # Vendor packages: inside torch/xpu and its like the word cuda is not this project's business either.
 VENDOR_TOKENS = frozenset({"xpu", "mps", "mtia", "hpu", "mlu", "npu", "musa"})
+_ARCHITECTURE = re.compile(r"sm\d+|[bh][12]00|gfx\d+")
 _TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 
 
@@ -78,7 +79,7 @@ def tokens(identifier: str) -> frozenset[str]:
 def says_cuda_only(identifier: str) -> bool:
     """Whether an identifier or a path claims to be about CUDA, ROCm or one of their libraries."""
     words = tokens(identifier)
-    return bool(words & CUDA_ONLY_TOKENS) or "cudagraph" in identifier.lower() or "cuda_graph" in identifier.lower()
+    return bool(words & CUDA_ONLY_TOKENS) or any(_ARCHITECTURE.fullmatch(word) for word in words) or "cudagraph" in identifier.lower() or "cuda_graph" in identifier.lower()
 
 
 def is_vendor(path: str) -> bool:

@@ -29,11 +29,13 @@ class Match:
     Attributes:
         node: where the finding stands.
         about: what the message is about (a name, a list), for `judge` and `rewrite`.
+        from_line: where the finding begins when that is above the node; 0 for the node's own first line.
     """
 
     node: ast.expr | ast.stmt | ast.arg
     about: str
     message: str
+    from_line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Rule(ABC):
                 continue
             node, source = match.node, context.source
             yield Finding(
-                Location(source.path, node.lineno, node.end_lineno or node.lineno),
+                Location(source.path, match.from_line or node.lineno, node.end_lineno or node.lineno),
                 self.code,
                 judgement.verdict,
                 judgement.confidence,

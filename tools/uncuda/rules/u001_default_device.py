@@ -73,8 +73,8 @@ class DefaultDevice(Rule):
         if out_of_scope(context, node):
             return None
         # The parameter is part of the signature: what the body does with "cuda" does not make the default right.
-        if reason := context.cuda_only(node):
-            return None if "by its name" in reason or "vendor" in reason else review(0.4, reason)
+        if (reason := context.cuda_only(node)) and ("by its name" in reason or "vendor" in reason):
+            return None
         function = context.source.parents.get(context.source.parents.get(node, node)) if isinstance(node, ast.arg) else None
         if isinstance(function, FUNCTIONS) and unused_default(context, function, match.about):
             return review(0.3, "every call in the tree passes the argument")

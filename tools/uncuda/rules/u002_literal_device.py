@@ -52,7 +52,8 @@ class LiteralDevice(Rule):
             if literal is None and attribute in _TAKES_DEVICE and node.args and is_cuda_literal(node.args[0]):
                 literal = node.args[0]
             if literal is not None:
-                yield Match(literal, attribute, f"a literal {source.text(literal)} where any accelerator would do")
+                message = f"a literal {source.text(literal)} where any accelerator would do"
+                yield Match(literal, attribute, message, _host_gate_line(context, node))
 
     def judge(self, context: Context, match: Match) -> Judgement | None:
         call = next(up for up in context.source.ancestors(match.node) if isinstance(up, ast.Call))
@@ -87,3 +88,17 @@ def _is_comparison_operand(context: Context, call: ast.Call) -> bool:
 def _is_registration(context: Context, call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name.startswith(("register", "check", "is_", "_check", "skip", "supports")) or name.endswith(("Info", "Config"))
+
+
+def _host_gate_line(context: Context, call: ast.Call) -> int:
+    """The line of a test for the CPU just above a test for CUDA: devices are served one by one, these two only; else 0."""
+    source = context.source
+    gate = source.statement(call)
+    if not isinstance(gate, ast.If) or call not in ast.walk(gate.test):
+        return 0
+    block = getattr(source.parents.get(gate), "body", [])
+    position = block.index(gate) if gate in block else 0
+    above = block[position - 1] if position else None
+    if isinstance(above, ast.If) and any(isinstance(n, ast.Constant) and n.value == "cpu" for n in ast.walk(above.test)):
+        return above.lineno
+    return 0

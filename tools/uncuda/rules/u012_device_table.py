@@ -38,12 +38,16 @@ class DeviceTable(Rule):
             assert isinstance(node, ast.Dict)
             devices, _, is_open = table_devices(node)
             if not is_open and len(set(devices) & ACCELERATORS) >= 2:
-                yield Match(node, _target(context, node), f"knows {', '.join(devices)} and nothing else")
+                line = _branch_line(context, node) if _spreads_one_value(node) else 0
+                yield Match(node, _target(context, node), f"knows {', '.join(devices)} and nothing else", line)
 
     def judge(self, context: Context, match: Match) -> Judgement | None:
         place = judge_place(context, match.node)
         if not isinstance(place, bool):
             return place
+        assert isinstance(match.node, ast.Dict)
+        if _spreads_one_value(match.node) and not context.knows_private_use(match.node):
+            return defect(0.65, "one value is given to each of a fixed list of devices")
         if match.about and context.project.is_written(match.about):
             return None
         if context.knows_private_use(match.node):
@@ -62,3 +66,16 @@ def _target(context: Context, node: ast.Dict) -> str:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
         return target.id if isinstance(target, ast.Name) else target.attr if isinstance(target, ast.Attribute) else ""
     return ""
+
+
+def _spreads_one_value(node: ast.Dict) -> bool:
+    return len({ast.dump(value) for value in node.values}) == 1 and not isinstance(node.values[0], ast.Constant)
+
+
+def _branch_line(context: Context, node: ast.Dict) -> int:
+    """The line of the `else:` that assumes the devices: the branch as a whole is the assumption; 0 outside of one."""
+    statement = context.source.statement(node)
+    branch = context.source.parents.get(statement) if statement is not None else None
+    if isinstance(branch, ast.If) and statement in branch.orelse:
+        return (branch.body[-1].end_lineno or 0) + 1
+    return 0
