@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from torch_conformance import process
 from torch_conformance.backend import BackendSpec
 from torch_conformance.case import Case

@@ -91,7 +91,10 @@ def device(sock: socket.socket) -> None:
             send(sock, {"loaded": "op_db", "seconds": 0.0})
         elif "start" in message:
             if os.environ.get("FAKE_START") == "fails":
-                send(sock, {"error": {"type": "StartError", "message": "the chip is on fire; put it out", "traceback": ""}})
+                send(
+                    sock,
+                    {"error": {"type": "StartError", "message": "the chip is on fire; put it out", "traceback": ""}},
+                )
                 continue
             if os.environ.get("FAKE_START") == "dies":
                 os.write(2, b"no firmware\n")

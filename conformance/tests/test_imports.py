@@ -87,6 +87,8 @@ def test_device_code_imports_only_the_shared_types_of_the_suite() -> None:
 
 def test_the_suite_does_not_know_the_reference_device_by_name() -> None:
     word = "neu" + "ron"
-    files = [path for path in PACKAGES["torch_conformance"].rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    files = [
+        path for path in PACKAGES["torch_conformance"].rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    ]
     assert files
     assert [path.name for path in files if word in path.read_text(encoding="utf-8").lower()] == []

@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-
 from torch_conformance.cli import main
 from torch_conformance.run_folder import RunFolder, read_outcomes
 from torch_conformance.run_record import read_results

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from torch_conformance.backend import BackendSpec
 from torch_conformance.case import Case
 from torch_conformance.errors import BackendStartError, UsageError

@@ -68,7 +68,7 @@ def environment(spec: BackendSpec, faults: tuple[str, ...] = ()) -> dict[str, st
     """The environment of the device processes of ``spec``.
 
     PyTorch loads no backend by itself, one thread computes (workers are the parallelism), and a torch that stands in
-    front of the installed one gets bytecode of its own: linked or shared bytecode ran code other than the source showed.
+    front of the installed one gets bytecode of its own: shared bytecode ran code other than the source showed.
     """
     out = dict(os.environ)
     out.pop("PYTEST_CURRENT_TEST", None)

@@ -19,7 +19,7 @@ class Selection:
     Attributes:
         cases: globs over case ids; a case that matches one of them is chosen.
         families: names of families.
-        ops: names of operators: the subject, or what comes before its first dot.
+        ops: names of operators, with or without namespace, variant or overload.
         dtypes: names of dtypes; cases without a dtype are left out when any is given.
         profile: the suite profile. Cases beyond it are left out.
         shard: (I, N), I from 1 to N: the I-th of N parts of about equal cost.
@@ -85,10 +85,17 @@ def why_nothing(cases: Sequence[Case], selection: Selection) -> str:
     return "no case matches all of the options; leave one out"
 
 
+_NAMESPACES = frozenset(
+    ("nn", "nn.functional", "linalg", "fft", "special", "sparse", "masked", "signal", "signal.windows", "torch", "ops")
+)
+
+
 def _operator_names(case: Case) -> tuple[str, ...]:
-    subject = case.id.subject
-    plain = subject.removeprefix("aten::")
-    return (subject, plain, plain.split(".")[0])
+    """What ``--op`` may call an operator: its full name, the name without variant or overload, and its last part."""
+    plain = case.id.subject.removeprefix("aten::")
+    parts = plain.split(".")
+    heads = {".".join(parts[:end]) for end in range(1, len(parts))} - _NAMESPACES
+    return (case.id.subject, plain, parts[-1], *sorted(heads))
 
 
 def _by_glob(cases: list[Case], globs: Sequence[str]) -> list[Case]:

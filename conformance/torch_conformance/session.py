@@ -239,6 +239,7 @@ class Session:
         if "started" not in answer:
             text = error_text(answer)
             raise BackendStartError(f"{self._spec.name}: the backend{where} could not be started: {text}")
+        device.output.take()  # warnings of the start are not what a case printed
         started, ready = answer["started"], self._starter.ready
         self._backend = Backend(
             spec=dataclasses.replace(self._spec, device=self._spec.device or str(started.get("device", ""))),
@@ -306,12 +307,13 @@ class Session:
         output = device.output.take()[-OUTPUT_KEPT:]
         self._drop_device()
         said = output.strip().splitlines()
+        frame = next((line.strip() for line in stack.splitlines() if line.strip().startswith("File ")), "")
         if hung:
             message = f"did not finish within {self._limit_s(case):g} s and was stopped"
-            frame = next((line.strip() for line in stack.splitlines() if line.strip().startswith("File ")), "")
-            message += f"; it was in {frame}" if frame else ""
         else:
             message = f"the device process went away: {how}"
+        message += f"; it was in {frame}" if frame else ""
+        if not hung:
             message += f"; its last line was: {said[-1][:300]}" if said else ""
         return FailedDeath(
             Kind.TIMED_OUT if hung else Kind.CRASHED,

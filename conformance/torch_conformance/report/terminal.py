@@ -164,7 +164,11 @@ def _print_expectations(run: Run, to: Console) -> None:
         {run.deviations[name].entry for name in run.bad if run.verdict(name) is Verdict.UNEXPECTED_PASS}
     )
     for entry in unexpected:
-        to.print(f"Unexpected pass: all that the entry '{entry}' covers passes; remove the entry", markup=False, soft_wrap=True)
+        to.print(
+            f"Unexpected pass: all that the entry '{entry}' covers passes; remove the entry",
+            markup=False,
+            soft_wrap=True,
+        )
     for problem in run.problems:
         to.print(f"Expectation '{problem.entry}' (line {problem.line}) {problem.text}", markup=False, soft_wrap=True)
     expected = [name for name, item in run.deviations.items() if item.entry and item.verdict not in BAD]
