@@ -77,3 +77,18 @@ def raises(
     except Exception as error:
         raise Mismatch(f"{where}: got {type(error).__name__}: {str(error)[:300]}, wanted {wanted}") from error
     raise Mismatch(f"{where}: got no exception (it gave {type(result).__name__}), wanted {wanted}")
+
+
+def near(got: float, wanted: float, within: float, where: str) -> None:
+    """Fail unless two numbers are at most ``within`` apart; NaN is near nothing."""
+    if not abs(got - wanted) <= within:
+        raise Mismatch(f"{where}: got {got:.6g}, wanted {wanted:.6g} within {within:.3g}")
+
+
+def close(got: torch.Tensor, wanted: torch.Tensor, where: str, relative: float) -> None:
+    """Fail unless dtype and shape are equal and values agree within ``relative`` of the largest wanted magnitude."""
+    equal(got.dtype, wanted.dtype, f"{where}: dtype")
+    equal(tuple(got.shape), tuple(wanted.shape), f"{where}: shape")
+    host = got.detach().to("cpu")
+    if host.numel() and not bool((host - wanted).abs().max() <= relative * wanted.abs().max()):
+        raise Mismatch(f"{where}: {first_difference(host, wanted)}, within {relative:g} of the largest")
