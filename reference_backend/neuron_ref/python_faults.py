@@ -74,7 +74,7 @@ def cpu_accepted_as_device(patch: Patch) -> None:
 
 @fault
 def device_count_is_one(patch: Patch) -> None:
-    """torch.neuron sees one device where torch.accelerator sees all."""
+    """torch.neuron, and so torch.accelerator, sees one device where there are several."""
     patch.function(devices.device_count, lambda: 1)
 
 
@@ -131,7 +131,9 @@ def set_stream_ignores_device(patch: Patch) -> None:
 
     def set_stream(stream: torch.Stream | None) -> None:
         if stream is not None:
+            before = _C.current_device()
             torch._C._accelerator_setStream(stream)
+            _C.set_device(before)
 
     patch.function(streams.set_stream, set_stream)
 
@@ -161,10 +163,11 @@ def max_memory_is_current(patch: Patch) -> None:
     """Peaks are what is in use now."""
 
     def lower(stats: dict[str, Any]) -> None:
-        for pools in stats.values():
-            if isinstance(pools, dict):
-                for measures in pools.values():
-                    measures["peak"] = measures["current"]
+        if "peak" in stats:
+            stats["peak"] = stats["current"]
+        for nested in stats.values():
+            if isinstance(nested, dict):
+                lower(nested)
 
     _with_stats(patch, lower)
 
@@ -248,7 +251,9 @@ def save_loses_device_index(patch: Patch) -> None:
 def load_ignores_device_index(patch: Patch) -> None:
     """Whatever device of its kind map_location names, the tensor is loaded to the first."""
     _first_of_registry(
-        patch, lambda obj: None, lambda obj, location: obj.to("neuron:0") if location.startswith("neuron") else None
+        patch,
+        lambda obj: None,
+        lambda obj, location: obj.to(device="neuron:0") if location.startswith("neuron") else None,
     )
 
 

@@ -1,5 +1,6 @@
 """torch.neuron: devices and indices."""
 
+from collections.abc import Callable
 from types import ModuleType
 
 import pytest
@@ -19,14 +20,17 @@ def test_the_number_of_devices_comes_from_the_environment() -> None:
     assert output_of(program, environment={"NEURON_REF_DEVICES": "3"}) == "3\n"
 
 
-def test_without_devices_the_backend_is_there_and_unavailable() -> None:
-    program = "import neuron_ref; neuron_ref.activate(); import torch; print(torch.neuron.is_available())"
-    assert output_of(program, environment={"NEURON_REF_DEVICES": "0"}) == "False\n"
+def test_a_number_of_devices_that_is_none_is_named_and_the_default_used() -> None:
+    program = "import neuron_ref; neuron_ref.activate(); import torch; print(torch.neuron.device_count())"
+    done = run_python(program, environment={"NEURON_REF_DEVICES": "many"})
+    assert done.stdout == "2\n"
+    assert "NEURON_REF_DEVICES=many" in done.stderr
 
 
-@pytest.mark.parametrize("device", [1, "neuron:1", torch.device("neuron", 1)])
-def test_set_device_takes_an_index_text_and_a_device(neuron: ModuleType, device: torch.device | str | int) -> None:
-    neuron.set_device(device)
+# Devices are made inside a test: torch knows the name once the device is activated.
+@pytest.mark.parametrize("make", [lambda: 1, lambda: "neuron:1", lambda: torch.device("neuron", 1)])
+def test_set_device_takes_an_index_text_and_a_device(neuron: ModuleType, make: Callable[[], object]) -> None:
+    neuron.set_device(make())
     assert neuron.current_device() == 1
     assert torch.accelerator.current_device_index() == 1
     assert torch.empty(1, device="neuron").device == torch.device("neuron", 1)
@@ -141,10 +145,10 @@ def test_a_process_is_initialized_once_it_has_used_the_device() -> None:
         neuron_ref.activate()
         import torch
         before = torch.neuron.is_available(), torch.neuron.device_count() > 0, torch.neuron.is_initialized()
-        torch.neuron.set_device(0)
-        print(before, torch.neuron.is_initialized())
+        torch.ones(1, device="neuron")
+        print(before, torch.neuron.is_initialized(), torch.neuron._initialized)
     """)
-    assert said == "(True, True, False) True\n"
+    assert said == "(True, True, False) True True\n"
 
 
 def test_an_index_in_a_forked_child_of_a_process_that_used_the_device_is_refused() -> None:
@@ -166,9 +170,10 @@ def test_an_index_in_a_forked_child_of_a_process_that_used_the_device_is_refused
     assert done.stdout.startswith("True False\nCannot re-initialize neuron in forked subprocess"), done.stderr
 
 
-@pytest.mark.parametrize(("device", "index"), [("neuron:1", 1), (torch.device("neuron:0"), 0), (5, 5), (-1, -1)])
-def test_the_index_of_an_argument(neuron: ModuleType, device: torch.device | str | int, index: int) -> None:
+@pytest.mark.parametrize(("device", "index"), [("neuron:1", 1), (5, 5), (-1, -1)])
+def test_the_index_of_an_argument(neuron: ModuleType, device: str | int, index: int) -> None:
     assert neuron._get_device_index(device) == index
+    assert neuron._get_device_index(torch.device("neuron:0")) == 0
 
 
 def test_an_index_is_required_unless_it_is_optional(neuron: ModuleType) -> None:
@@ -178,3 +183,10 @@ def test_an_index_is_required_unless_it_is_optional(neuron: ModuleType) -> None:
     assert neuron._get_device_index("cpu", optional=True, allow_cpu=True) == -1
     with pytest.raises(ValueError, match="with an index"):
         neuron._get_device_index("neuron")
+
+
+def test_devices_are_peers_of_each_other_and_not_of_themselves(neuron: ModuleType) -> None:
+    assert neuron.can_device_access_peer(0, 1)
+    assert not neuron.can_device_access_peer(1, 1)
+    with pytest.raises(RuntimeError, match="invalid device index 2"):
+        neuron.can_device_access_peer(0, 2)

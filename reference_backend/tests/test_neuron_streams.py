@@ -108,6 +108,12 @@ def test_two_events_measure_the_time_between_them_in_milliseconds(neuron: Module
     assert start.elapsed_time(end) >= 50.0
 
 
+def test_events_are_instances_wherever_they_come_from(neuron: ModuleType) -> None:
+    assert isinstance(neuron.Event(), neuron.Event)
+    assert isinstance(neuron.current_stream().record_event(), neuron.Event)
+    assert not isinstance(neuron.current_stream(), neuron.Event)
+
+
 def test_a_stream_that_waits_for_an_event_is_busy_until_it_is_reached(neuron: ModuleType) -> None:
     first, second = neuron.Stream(), neuron.Stream()
     neuron._sleep(0.1, first)

@@ -36,14 +36,13 @@ def test_a_tensor_is_loaded_to_the_device_it_was_saved_from(tensor: torch.Tensor
         ("cpu", "cpu"),
         (torch.device("cpu"), "cpu"),
         ("neuron:0", "neuron:0"),
-        (torch.device("neuron", 0), "neuron:0"),
         ({"neuron:1": "neuron:0"}, "neuron:0"),
         ({"neuron:0": "cpu"}, "neuron:1"),
         (lambda storage, location: storage, "cpu"),
         (lambda storage, location: storage.neuron(0), "neuron:0"),
         ("meta", "meta"),
     ],
-    ids=["cpu", "cpu device", "neuron:0", "device", "dict", "dict without it", "keep", "callable", "meta"],
+    ids=["cpu", "cpu device", "neuron:0", "dict", "dict without it", "keep", "callable", "meta"],
 )
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_map_location(tensor: torch.Tensor, location: object, device: str, weights_only: bool) -> None:
@@ -51,6 +50,10 @@ def test_map_location(tensor: torch.Tensor, location: object, device: str, weigh
     assert loaded.device == torch.device(device)
     if device != "meta":
         assert torch.equal(loaded.cpu(), tensor.cpu())
+
+
+def test_map_location_as_a_device(tensor: torch.Tensor) -> None:
+    assert torch.load(_saved(tensor), map_location=torch.device("neuron", 0)).device == torch.device("neuron", 0)
 
 
 def test_a_location_without_an_index_means_the_current_device(neuron: ModuleType) -> None:

@@ -4,13 +4,12 @@ Anything that `torch.accelerator` also offers is the same thing here and there: 
 current device for each thread.
 """
 
-import torch
-
 from neuron_ref.device_module import amp as amp
 from neuron_ref.device_module import index as _utils  # the name under which torch.load looks for _get_device_index
 from neuron_ref.device_module import random as random
 from neuron_ref.device_module.amp import get_amp_supported_dtype, is_bf16_supported
 from neuron_ref.device_module.devices import (
+    can_device_access_peer,
     current_device,
     device,
     device_count,
@@ -49,6 +48,7 @@ from neuron_ref.device_module.operators import (
     set_op_tracking,
 )
 from neuron_ref.device_module.random import (
+    _get_generator,
     get_rng_state,
     get_rng_state_all,
     initial_seed,
@@ -76,11 +76,13 @@ __all__ = [
     "Stream",
     "StreamContext",
     "_get_device_index",
+    "_get_generator",
     "_is_in_bad_fork",
     "_lazy_init",
     "_sleep",
     "_utils",
     "amp",
+    "can_device_access_peer",
     "clear_op_tracking",
     "current_device",
     "current_stream",
@@ -134,7 +136,10 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> tuple[torch.Generator, ...]:
+def __getattr__(name: str) -> object:
+    """Names that torch reads as attributes although their value depends on what has happened."""
     if name == "default_generators":  # made when first asked for: importing must touch no device
         return random.default_generators()
+    if name == "_initialized":  # torch.utils.checkpoint saves no random state of a device where this is missing
+        return is_initialized()
     raise AttributeError(f"module 'torch.neuron' has no attribute {name!r}")

@@ -105,3 +105,12 @@ def get_device_capability(device: Device = None) -> dict[str, Any]:
     """What `device` can compute with, as `torch.accelerator.get_device_capability` says it: ``supported_dtypes``."""
     _lazy_init()
     return torch._C._accelerator_getDeviceCapability(checked_index(device))
+
+
+def can_device_access_peer(device: Device, peer_device: Device) -> bool:
+    """Whether `device` reads the memory of `peer_device` directly; any two do, and none is its own peer.
+
+    Raises:
+        RuntimeError: one of them does not exist.
+    """
+    return checked_index(device) != checked_index(peer_device)

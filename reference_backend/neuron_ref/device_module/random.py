@@ -13,6 +13,11 @@ def default_generators() -> tuple[torch.Generator, ...]:
     return tuple(_C.default_generator(index) for index in range(_C.device_count()))
 
 
+def _get_generator(device: Device) -> torch.Generator:
+    """The generator of `device` that operators use when none is given."""
+    return _C.default_generator(checked_index(device))
+
+
 def get_rng_state(device: Device = "neuron") -> torch.Tensor:
     """State of the default generator of `device`, as bytes on the CPU."""
     return _C.default_generator(checked_index(device)).get_state()

@@ -1,7 +1,5 @@
 """Whether this process has begun to use the device, and whether it may."""
 
-import torch
-
 from neuron_ref import _C
 
 _used = False
@@ -13,7 +11,7 @@ def _is_in_bad_fork() -> bool:
 
 
 def _lazy_init() -> None:
-    """Note that the device is in use from now on.
+    """Note that the device is in use from now on; torch calls this before the first tensor is made there.
 
     Raises:
         RuntimeError: this process was forked from one that had used the device.
@@ -33,5 +31,5 @@ def init() -> None:
 
 
 def is_initialized() -> bool:
-    """Whether this process has begun to use the device: chosen one, allocated on one or asked for a stream."""
-    return (_used or torch._C._accelerator_isAllocatorInitialized()) and not _is_in_bad_fork()
+    """Whether this process has begun to use the device: chosen one, made a tensor on one or asked for a stream."""
+    return _used and not _is_in_bad_fork()

@@ -31,8 +31,18 @@ class Stream(torch.Stream):
         return f"torch.neuron.Stream(device={self.device}, stream_id={self.stream_id})"
 
 
-class Event(torch.Event):
+class _EventType(type):
+    """Makes an event of any origin, such as ``stream.record_event()``, an instance of `Event`."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, torch.Event) and instance.device.type == "neuron"
+
+
+class Event(metaclass=_EventType):
     """A point in the work of a stream that others can wait for, and that can take the time.
+
+    Calling this makes a plain `torch.Event`, because torch takes no subclass of it in `torch.Event.elapsed_time` and
+    `torch.Stream.record_event`.
 
     Args:
         enable_timing: let `elapsed_time` measure between two events.
@@ -40,11 +50,11 @@ class Event(torch.Event):
         interprocess: let other processes open the event.
     """
 
-    def __new__(cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False) -> "Event":
+    def __new__(  # type: ignore[misc]
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> torch.Event:
         _lazy_init()
-        return super().__new__(  # type: ignore[return-value]
-            cls, device="neuron", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess
-        )
+        return torch.Event(device="neuron", enable_timing=enable_timing, blocking=blocking, interprocess=interprocess)
 
 
 def _wrap(stream: torch.Stream) -> Stream:
