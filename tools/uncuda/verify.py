@@ -159,7 +159,9 @@ class _Bench:
         return self._done[key]
 
     def _run_now(self, spec: BackendSpec, overlay: Overlay | None, families: tuple[str, ...] | None) -> _Run:
-        where = "plain torch" if overlay is None else ", ".join(overlay.topics)
+        where = "plain torch" if overlay is None else overlay.topics[0]
+        if overlay is self._whole:
+            where = f"the whole series ({len(self._series.patches)} topics)"
         if overlay is not None:
             spec = dataclasses.replace(spec, path=(str(overlay.folder), *spec.path), env={**spec.env, **overlay.env})
             found = Path(ask(spec).torch_folder)
