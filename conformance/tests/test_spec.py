@@ -88,7 +88,7 @@ def test_a_missing_key_is_named(write) -> None:
 
 
 def test_a_file_that_is_no_toml_is_named_with_the_place(write) -> None:
-    with pytest.raises(UsageError, match="not a TOML file: .*line 1"):
+    with pytest.raises(UsageError, match=r"not a TOML file: .*line 1"):
         read_spec(write("name: x"))
 
 

@@ -28,6 +28,7 @@ class Progress:
         self._done = len(before)
         self._cost = cost
         self._cost_done = 0.0
+        self._first = True
         self._bad = 0
         self._crashed = 0
         self._start = self._said = time.monotonic()
@@ -47,8 +48,12 @@ class Progress:
 
     def advance(self, outcome: Outcome, cost: float, bad: bool) -> None:
         """Count one outcome."""
+        if self._first:
+            # The first outcome comes after torch was imported: the clock of the estimate starts behind it.
+            self._first, self._start, self._cost = False, time.monotonic(), self._cost - cost
+        else:
+            self._cost_done += cost
         self._done += 1
-        self._cost_done += cost
         self._bad += bad
         self._crashed += outcome.kind in (Kind.CRASHED, Kind.TIMED_OUT)
         if self._bar is not None:
@@ -66,7 +71,7 @@ class Progress:
     def _left(self) -> str:
         """Time to go, from the share of the expected cost that is done."""
         if self._cost_done < 0.03 * self._cost or self._cost <= 0:
-            return "time to go not known yet"  # the start is in all that passed so far
+            return "time to go not known yet"
         passed = time.monotonic() - self._start
         left_s = passed * max(0.0, self._cost / self._cost_done - 1)
         return f"about {left_s / 60:.0f} min to go" if left_s >= 90 else f"about {left_s:.0f} s to go"

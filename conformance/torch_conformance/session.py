@@ -433,9 +433,9 @@ class _SampledRun:
         message = ""
         if first is not None:
             count = len(self._failed)
-            message = f"sample {first.index} of {planned}: {first.message}" + (
-                f" ({count} samples failed)" if count > 1 else ""
-            )
+            # The index is a position in the whole iterator, of which a profile may have taken a few.
+            message = f"sample {first.index}: {first.message}"
+            message += f" ({count} of {planned} samples failed)" if count > 1 else ""
         elif planned == 0:
             message = "the oracle made no sample for this case"
         if self._lost:

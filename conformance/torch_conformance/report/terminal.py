@@ -52,8 +52,8 @@ def group_by_cause(outcomes: Iterable[Outcome]) -> list[Group]:
 def cause_of(outcome: Outcome) -> str:
     """The message without what differs from case to case."""
     text = outcome.blocked_by or outcome.message
-    text = re.sub(r"^sample \d+ of \d+: ", "", text)
-    text = re.sub(r" \(\d+ samples failed\)", "", text)
+    text = re.sub(r"^sample \d+: ", "", text)
+    text = re.sub(r" \(\d+ of \d+ samples failed\)", "", text)
     text = re.sub(r"0x[0-9a-fA-F]+", "ADDRESS", text)
     text = re.sub(r"(torch\.)?\b(float|bfloat|int|uint|complex|bool)\d*\b", "DTYPE", text)
     text = re.sub(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?", "N", text)
@@ -79,7 +79,10 @@ def print_summary(results: Results, to: Console, rerun: str = "") -> None:
     _print_expectations(run, to)
     to.print(f"Results: {results.path}/ (summary.json, run.jsonl, junit.xml)", markup=False)
     if run.not_run_because:
-        to.print(f"Not run: {run.counts.cases[Kind.NOT_RUN.value]} cases, because {run.not_run_because}", markup=False)
+        to.print(
+            f"Not run: {_many(run.counts.cases[Kind.NOT_RUN.value], 'case')}, because {run.not_run_because}",
+            markup=False,
+        )
     bad = sorted(run.bad, key=lambda name: results.outcomes[name].kind is Kind.NOT_RUN)
     if bad:
         # Not wrapped: these are to be copied.
@@ -145,7 +148,7 @@ def _print_failures(results: Results, to: Console) -> None:
     bad = [outcome for outcome in wrong if outcome.kind is not Kind.NOT_RUN]
     groups = group_by_cause(bad)
     if groups:
-        to.print(f"[bold]Regressions by cause[/bold] ({len(bad)} cases, {len(groups)} causes)")
+        to.print(f"[bold]Regressions by cause[/bold] ({_many(len(bad), 'case')}, {_many(len(groups), 'cause')})")
     for group in groups[:GROUPS_SHOWN]:
         style = STYLES[group.kind]
         first = " ".join(group.cause.split())
@@ -157,6 +160,10 @@ def _print_failures(results: Results, to: Console) -> None:
             to.print(f"      and {len(group.outcomes) - IDS_SHOWN} more")
     if len(groups) > GROUPS_SHOWN:
         to.print(f"  and {len(groups) - GROUPS_SHOWN} more causes; `torch-conformance show {results.path}` lists all")
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _print_expectations(run: Run, to: Console) -> None:
@@ -182,14 +189,14 @@ def _verdict_line(run: Run) -> str:
     unexpected = run.verdicts.get(Verdict.UNEXPECTED_PASS.value, 0)
     not_run = run.counts.cases.get(Kind.NOT_RUN.value, 0)
     if run.exit_code == 0:
-        return f"[bold green]As expected[/bold green]: {run.planned} cases"
+        return f"[bold green]As expected[/bold green]: {_many(run.planned, 'case')}"
     parts = []
     if regressions - not_run > 0:
-        parts.append(f"{regressions - not_run} regressions")
+        parts.append(_many(regressions - not_run, "regression"))
     if unexpected:
-        parts.append(f"{unexpected} unexpected passes")
+        parts.append(f"{_many(unexpected, 'case')} passing unexpectedly")
     if run.problems:
-        parts.append(f"{len(run.problems)} problems in the expectation file")
+        parts.append(f"{_many(len(run.problems), 'problem')} in the expectation file")
     if not_run:
-        parts.append(f"{not_run} cases not run (go on with --resume)")
+        parts.append(f"{_many(not_run, 'case')} not run (go on with --resume)")
     return f"[bold red]Not as expected[/bold red]: {', '.join(parts) or 'see above'}"
