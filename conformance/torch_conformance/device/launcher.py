@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import importlib.metadata
 import os
@@ -119,6 +120,8 @@ class Launcher:
 
     def _fork(self, role: str, fds: list[int]) -> int:
         launcher = os.getpid()
+        # What is imported stays: no collection in a child walks through it, or copies its pages by doing so.
+        gc.freeze()
         sys.stdout.flush()
         sys.stderr.flush()
         pid = os.fork()
