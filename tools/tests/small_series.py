@@ -48,6 +48,7 @@ def write_topic(root: Path, topic: str, patch: str, **values: str) -> Path:
         "schema": "1",
         "title": f'"Cure {topic}"',
         "taxonomy": '["A1"]',
+        "findings": '["U001"]',
         "cases": '["a/b/c/-/-"]',
         "cuda": '"Nothing."',
         "others": '"A device is served."',

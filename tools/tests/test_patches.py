@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from uncuda.applicability import Fit, check_series
 from uncuda.evidence import Standing, standing
+from uncuda.finding import Verdict
+from uncuda.git_apply import git_apply
 from uncuda.overlay import make_overlay
 from uncuda.patch import Patch
+from uncuda.scanner import scan
 from uncuda.series import Series, load_series
 from uncuda.tree import installed_tree
 
@@ -51,6 +55,23 @@ def test_the_patched_files_parse_and_add_no_device_name(patch: Patch, tmp_path: 
     added = [line for file in patch.files for line in file.read_text().splitlines() if re.match(r"\+(?!\+\+)", line)]
     assert added
     assert not [line for line in added if re.search(r"neuron|hpu|npu|openreg", line)]
+
+
+@EVERY
+def test_the_finder_calls_the_place_a_defect_and_not_more_so_after_the_patch(patch: Patch, tmp_path: Path) -> None:
+    for name in patch.touched:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(installed_tree().root / name, tmp_path / name)
+    before = _defects(tmp_path)
+    assert set(patch.findings) <= set(before)
+    for file in patch.files:
+        assert git_apply(tmp_path, file).ok
+    after = _defects(tmp_path)
+    assert all(after.count(code) <= before.count(code) for code in patch.findings)
+
+
+def _defects(tree: Path) -> list[str]:
+    return [finding.code for finding in scan(tree, jobs=1).findings if finding.verdict is Verdict.DEFECT]
 
 
 @EVERY

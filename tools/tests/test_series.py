@@ -81,6 +81,7 @@ def test_an_unknown_topic_is_answered_with_those_that_exist(tmp_path: Path) -> N
         ({"title": ""}, "title: got None, wanted a text"),
         ({"cases": "[]"}, r"cases: got \[\], wanted a list"),
         ({"taxonomy": '["Z9"]'}, "taxonomy: got 'Z9'"),
+        ({"findings": '["A1"]'}, "findings: got 'A1'"),
         ({"status": '"done"'}, "status: got 'done', wanted one of prepared"),
         ({"schema": "2"}, "got schema = 2, wanted 1"),
         ({"colour": '"red"'}, "got the unknown key 'colour'"),

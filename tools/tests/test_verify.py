@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from uncuda.commands import verify as command
@@ -53,20 +54,33 @@ def _write_without(patch: Path, left_out: int) -> None:
     patch.write_text(text)
 
 
-def test_a_cure_is_proven_and_its_evidence_is_current(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    root = _copy(tmp_path / "patches", "dlpack-device-type")
-    status = _verify(
-        "--backend", "neuron_ref", "--json", "--patches", str(root), "--overlays", str(tmp_path / "overlays")
-    )
-    report = json.loads(capsys.readouterr().out)
-    assert status == 0
-    assert report["proven"] is True
+def _dlpack_report(root: Path, overlays: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    status = _verify("--backend", "neuron_ref", "--json", "--patches", str(root), "--overlays", str(overlays), *more)
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (status, report["proven"]) == (0, True)
     [topic] = report["topics"]
-    assert {case["id"]: (case["before"], case["alone"], case["series"]) for case in topic["devices"][0]["cases"]} == {
+    return topic
+
+
+def test_a_cure_is_proven_by_its_cases_before_and_after(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = _copy(tmp_path / "patches", "dlpack-device-type")
+    device, cpu = _dlpack_report(root, tmp_path / "overlays", capsys, "--quick")["devices"]
+    assert {case["id"]: (case["before"], case["alone"], case["series"]) for case in device["cases"]} == {
         "interchange/dlpack/names-the-device/-/-": ("RAISED", "PASS", "PASS"),
         "interchange/dlpack/shares-memory/-/-": ("RAISED", "PASS", "PASS"),
     }
-    assert topic["devices"][1]["backend"] == "cpu"
+    assert (cpu["backend"], cpu["worse"]) == ("cpu", [])
+    assert cpu["guarded"] > 0
+    assert not (root / "dlpack-device-type" / "evidence.json").exists()
+
+
+@pytest.mark.long
+def test_a_full_verification_writes_evidence_that_is_current(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = _copy(tmp_path / "patches", "dlpack-device-type")
+    topic = _dlpack_report(root, tmp_path / "overlays", capsys)
+    assert topic["devices"][0]["guarded"] > 50
     series = load_series(root)
     assert standing(series.patches[0], series) == (Standing.CURRENT, "")
 

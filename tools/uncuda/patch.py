@@ -23,6 +23,7 @@ RELATIONS = {
     "overlaps": "open work that touches the same place or the same defect",
     "precedent": "work of the same kind that was accepted or discussed",
 }
+_FINDING = re.compile(r"[UC]\d{3}")
 _TAXONOMY = re.compile(r"[A-H][1-9]?")
 _TOUCHED = re.compile(r"^diff --git a/(\S+) b/(\S+)$", re.MULTILINE)
 
@@ -55,6 +56,7 @@ class Patch:
         folder: where it lies.
         title: one line, as the title of a pull request.
         taxonomy: ids of the kinds of assumption it removes (``A1``, ``B6``).
+        findings: codes of the finder's rules that point at it (``U001``).
         cases: ids of conformance cases that fail before and pass after.
         cuda: what changes for CUDA.
         others: what changes for the CPU and every other device.
@@ -68,6 +70,7 @@ class Patch:
     folder: Path
     title: str
     taxonomy: tuple[str, ...]
+    findings: tuple[str, ...]
     cases: tuple[str, ...]
     cuda: str
     others: str
@@ -108,7 +111,7 @@ def load_patch(folder: Path) -> Patch:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PatchError(f"{where}: not TOML: {error}") from error
     read = _Reader(where, data)
-    read.only("schema", "title", "taxonomy", "cases", "cuda", "others", "status", "bases", "upstream")
+    read.only("schema", "title", "taxonomy", "findings", "cases", "cuda", "others", "status", "bases", "upstream")
     if data.get("schema") != SCHEMA:
         raise PatchError(f"{where}: got schema = {data.get('schema')!r}, wanted {SCHEMA}")
     files = tuple(sorted(folder.glob("*.patch")))
@@ -122,6 +125,7 @@ def load_patch(folder: Path) -> Patch:
         folder=folder,
         title=read.text("title"),
         taxonomy=read.texts("taxonomy", _TAXONOMY),
+        findings=read.texts("findings", _FINDING),
         cases=read.texts("cases"),
         cuda=read.text("cuda"),
         others=read.text("others"),

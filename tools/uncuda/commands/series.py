@@ -71,6 +71,7 @@ def _list(series: Series, args: argparse.Namespace) -> int:
             "title": patch.title,
             "status": patch.status,
             "taxonomy": list(patch.taxonomy),
+            "findings": list(patch.findings),
             "bases": list(patch.bases),
             "files": list(patch.touched),
             "cases": list(patch.cases),
