@@ -76,7 +76,6 @@ def enable(root: Path | None = None) -> list[Path]:
         StaleBuildError: the C++ part is not built: every ``import torch`` would fail.
         NeuronRefError: another torch-neuronx is installed, or site-packages cannot be written.
     """
-    stamp.check()
     present = visibility()
     if present.foreign:
         raise NeuronRefError(
@@ -84,6 +83,7 @@ def enable(root: Path | None = None) -> list[Path]:
             f"  wanted: no {DISTRIBUTION} beside this one\n"
             f"  do:     uninstall it, or use a virtual environment without it"
         )
+    stamp.check()
     root = root or site_packages()
     package, information = _folders(root)
     files = {

@@ -10,6 +10,8 @@ def _autoload() -> None:
 
 def __getattr__(name: str) -> object:
     """Functions of ``torch.neuron`` are also functions of ``torch_neuronx``."""
+    if name.startswith("__"):  # Python asks for some of these while it imports, before the device is there
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import torch
 
     return getattr(torch.get_device_module("neuron"), name)
