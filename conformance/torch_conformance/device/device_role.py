@@ -19,6 +19,7 @@ from ..outcome import Kind, Observation, Outcome
 from . import families, faults, state
 from .clause import load_clauses
 from .failure import Mismatch, Refused, SuiteError, summary
+from .probe import probe
 from .sample_role import run_samples
 from .seeds import case_seed
 from .serving import serve as serve_requests
@@ -41,6 +42,8 @@ class _DeviceRole:
             faults.switch(faults.names_from_environment(), self.device)
             return {"started": started}, b""
         device = self._started()
+        if "probe" in message:
+            return {"probe": {"capabilities": probe(device)}}, b""
         if "list" in message:
             cases = families.list_cases(device, message["list"].get("families"))
             return {"cases": to_json(cases)}, b""
@@ -78,7 +81,7 @@ def run_clause(device: Device, case: Case, seed: int) -> Outcome:
             f"the backend does not claim {', '.join(missing)}; add it to `claims` of its spec file to have this checked"
         )
         return Outcome(identifier, Kind.REFUSED, message=text)
-    internals_seed(case_seed(identifier, seed))
+    _seed(case_seed(identifier, seed))
     before = state.snapshot(device)
     _reset_peak(device)
     begin = time.perf_counter()
@@ -105,7 +108,7 @@ def run_clause(device: Device, case: Case, seed: int) -> Outcome:
     )
 
 
-def internals_seed(seed: int) -> None:
+def _seed(seed: int) -> None:
     """Seed Python and torch, every device included, without loading the operator database."""
     import random
 

@@ -75,7 +75,7 @@ def inputs_with_gradient(arguments: Any) -> list[torch.Tensor]:
 
 
 def backward(ran: Ran, arguments: Any, cotangents: list[torch.Tensor]) -> None:
-    """Send ``cotangents`` into the outputs of a run and put the inputs' gradients into it; an exception is its result."""
+    """Send ``cotangents`` into the outputs of a run and add the inputs' gradients; an exception is its result."""
     try:
         outputs = differentiable(ran.raw)
         if len(outputs) != len(cotangents):

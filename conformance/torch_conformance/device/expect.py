@@ -28,7 +28,7 @@ def on_device(tensor: torch.Tensor, device: torch.device, where: str) -> None:
 
 
 def values(got: torch.Tensor, wanted: torch.Tensor, where: str) -> None:
-    """Fail unless ``got``, brought to the CPU, has the dtype, shape and bits (NaN equal to NaN) of the CPU ``wanted``."""
+    """Fail unless ``got`` has the dtype, shape and values (NaN equal to NaN) of ``wanted``, which is on the CPU."""
     equal(got.dtype, wanted.dtype, f"{where}: dtype")
     equal(tuple(got.shape), tuple(wanted.shape), f"{where}: shape")
     host = got.detach().to("cpu")
@@ -64,7 +64,7 @@ def first_difference(got: torch.Tensor, wanted: torch.Tensor) -> str:
 def raises(
     kinds: type[BaseException] | tuple[type[BaseException], ...], call: Callable[[], Any], where: str, says: str = ""
 ) -> BaseException:
-    """Fail unless ``call`` raises one of ``kinds`` with ``says`` in its text (case does not matter); gives the exception."""
+    """Fail unless ``call`` raises one of ``kinds`` with ``says`` in its text, in any case; gives the exception."""
     wanted = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
     try:
         result = call()

@@ -1,4 +1,4 @@
-"""How a device process speaks of an exception: what a frame carries, and the exceptions that have a meaning of their own."""
+"""Exceptions with a meaning of their own, and how a frame carries any exception."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import difflib
 import os
 from collections.abc import Sequence
 
+from .entry_faults import ENTRY_FAULTS
 from .overlays import OVERLAYS, switch_overlays
 from .target import Device, resolve
 
@@ -28,9 +29,10 @@ def switch(names: Sequence[str], device: Device) -> None:
     Raises:
         UnknownFaultError: for a name that is neither an overlay nor a fault of the backend.
     """
-    own = [name for name in names if name not in OVERLAYS]
+    known = {**OVERLAYS, **ENTRY_FAULTS}
+    own = [name for name in names if name not in known]
     if own and not device.spec.faults:
-        near = difflib.get_close_matches(own[0], OVERLAYS, n=1, cutoff=0.0)
+        near = difflib.get_close_matches(own[0], known, n=1, cutoff=0.0)
         raise UnknownFaultError(
             f"got the fault {own[0]!r} in {FAULTS_VARIABLE}, wanted one of the suite's (nearest: {near[0]}); "
             f"{device.spec.name} has none of its own, since its spec file names no `faults`"
@@ -40,4 +42,7 @@ def switch(names: Sequence[str], device: Device) -> None:
             resolve(device.spec.faults)(own)
         except ValueError as error:
             raise UnknownFaultError(f"got {own} in {FAULTS_VARIABLE}: {error}") from error
+    for name in names:
+        if name in ENTRY_FAULTS:
+            ENTRY_FAULTS[name](device)
     switch_overlays([name for name in names if name in OVERLAYS], device)

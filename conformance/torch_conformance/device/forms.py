@@ -111,13 +111,13 @@ class _Pickler(pickle.Pickler):
             *head,
             storage=self._storage(physical),
             stride=tuple(physical.stride()),
-            offset=physical.storage_offset(),
+            offset=int(physical.storage_offset()),
             conj=plain.is_conj(),
             neg=plain.is_neg(),
             parameter=parameter,
         )
 
-    def _quantized(self, tensor: torch.Tensor, head: tuple[Any, ...]) -> TensorForm:
+    def _quantized(self, tensor: torch.Tensor, head: tuple[str, tuple[int, ...], bool]) -> TensorForm:
         if tensor.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
             extra: tuple[Any, ...] = (tensor.q_scale(), tensor.q_zero_point())
             return TensorForm(*head, "quantized", parts=self._all(tensor.int_repr()), extra=extra)
@@ -292,7 +292,10 @@ class Placer:
                 return torch._make_per_tensor_quantized_tensor(parts[0], form.extra[0], form.extra[1])
             return torch._make_per_channel_quantized_tensor(parts[0], parts[1], parts[2], form.extra[0])
         layout = getattr(torch, form.layout)
-        return torch.sparse_compressed_tensor(*parts, form.shape, layout=layout, check_invariants=False)
+        compressed, plain, values = parts
+        return torch.sparse_compressed_tensor(
+            compressed, plain, values, form.shape, layout=layout, check_invariants=False
+        )
 
 
 def _fills(form: TensorForm, size: int, itemsize: int) -> bool:

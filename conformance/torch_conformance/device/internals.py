@@ -83,7 +83,7 @@ def op_infos() -> dict[str, Any]:
         ) from error
     if not hasattr(database, "wrapper_set_seed"):
         raise UnknownTorchError(
-            f"torch {torch.__version__}: op_db's random operators are not wrapped by wrapper_set_seed; wanted 2.13's form"
+            f"torch {torch.__version__}: op_db has no wrapper_set_seed around random operators; wanted 2.13's form"
         )
     # The database wraps its random operators so that each call draws from one constant seed and puts the generator
     # back. What a random operator does to the generator is what is tested here, so the wrapper goes.

@@ -1,4 +1,4 @@
-"""What every process of a run does to itself first: it dies with its parent, reads no input, and can dump its stacks."""
+"""What every process of a run does to itself first: it dies with its parent and can dump its stacks."""
 
 from __future__ import annotations
 

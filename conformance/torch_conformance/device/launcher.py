@@ -109,7 +109,7 @@ class Launcher:
             role = message["fork"]
             if role not in ("oracle", "device") or len(fds) != 3:
                 raise ValueError(
-                    f"got fork {role!r} with {len(fds)} descriptors, wanted oracle or device with socket, output, stacks"
+                    f"got fork {role!r} with {len(fds)} descriptors, wanted oracle or device and socket, output, stacks"
                 )
             return {"pid": self._fork(role, fds)}
         if "reap" in message:

@@ -204,7 +204,47 @@ def clone_ignores_strides(device: Device, original: Kernel, x: torch.Tensor, **k
     return out
 
 
+@overlay("empty.memory_format", caught_by="transfer/size/zero-and-scalar/-/-")
+def zero_size_is_an_error(device: Device, original: Kernel, size: Any, **kwargs: Any) -> torch.Tensor:
+    """A tensor without elements cannot be made."""
+    if 0 in size and len(size) > 1:
+        raise RuntimeError(f"cannot allocate a tensor of size {size}")
+    out: torch.Tensor = original(size, **kwargs)
+    return out
+
+
 # Metadata, memory, gradients
+
+
+@overlay("empty.memory_format", caught_by="factory/filled/dtype/-/-")
+def factory_ignores_dtype(device: Device, original: Kernel, size: Any, **kwargs: Any) -> torch.Tensor:
+    """Where float16 is asked for, float32 is made."""
+    if kwargs.get("dtype") is torch.float16:
+        kwargs["dtype"] = torch.float32
+    out: torch.Tensor = original(size, **kwargs)
+    return out
+
+
+@overlay("empty_strided", caught_by="factory/unfilled/shape-and-strides/-/-")
+def strides_ignored(device: Device, original: Kernel, size: Any, stride: Any, **kwargs: Any) -> torch.Tensor:
+    """Memory that is asked for with strides is contiguous."""
+    contiguous = torch.empty(size, device="meta").stride()
+    out: torch.Tensor = original(size, contiguous, **kwargs)
+    return out
+
+
+@overlay("empty.memory_format", caught_by="factory/memory/is-its-own/-/-")
+def allocations_overlap(device: Device, original: Kernel, size: Any, **kwargs: Any) -> torch.Tensor:
+    """Small tensors of one dtype all lie at the same address."""
+    key = kwargs.get("dtype") or torch.get_default_dtype()
+    count = 1
+    for length in size:
+        count *= length
+    if key is not torch.float32 or count > 1024:
+        return original(size, **kwargs)
+    if key not in _shared:
+        _shared[key] = original([1024], **kwargs)
+    return _shared[key][:count].view(list(size)).detach()
 
 
 @overlay("argmax", caught_by="op/argmax/forward/float32/-")
@@ -279,4 +319,5 @@ def integers_ignore_the_seed(
     return x
 
 
+_shared: dict[torch.dtype, torch.Tensor] = {}
 _counter = [0]

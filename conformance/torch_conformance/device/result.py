@@ -1,4 +1,4 @@
-"""Results as they travel from the device to the oracle: metadata as the device reports it, and the bytes of the values."""
+"""Results as they travel from the device to the oracle: metadata as the device reports it, and bytes."""
 
 from __future__ import annotations
 

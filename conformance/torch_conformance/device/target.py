@@ -133,12 +133,14 @@ def start(spec: BackendSpec) -> tuple[Device, dict[str, Any]]:
             resolve(spec.activate)()
         except Exception as error:
             raise StartError(f"{spec.name}: activation {spec.activate!r} failed: {error}") from error
+    # A plain module says nothing of its device: it is the one that the import registered.
+    name = spec.device or torch._C._get_privateuse1_backend_name()
     try:
-        device_type = torch.device(spec.device).type
+        device_type = torch.device(name).type
     except RuntimeError as error:
         raise StartError(
             f"{spec.name}: after importing {spec.module or 'nothing'} PyTorch does not know the device "
-            f"{spec.device!r} ({str(error).splitlines()[0]}); check `device`, `import` and `activate` of the spec file"
+            f"{name!r} ({str(error).splitlines()[0]}); check `device`, `import` and `activate` of the spec file"
         ) from error
     count = device_count(device_type)
     if count < 1:

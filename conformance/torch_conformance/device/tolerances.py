@@ -35,23 +35,25 @@ BY_DTYPE = {
 
 MOVES = frozenset(
     """
-    T abs as_strided as_strided_copy as_strided_scatter atleast_1d atleast_2d atleast_3d block_diag broadcast_tensors
-    broadcast_to cat ceil chunk clamp_max clamp_min clone column_stack combinations contiguous copysign diag diag_embed
-    diagonal diagonal_copy diagonal_scatter dsplit dstack empty_like expand expand_as expand_copy fill flatten flip
-    fliplr flipud floor fmax fmin full full_like gather hsplit hstack imag index_copy index_fill index_select
-    isclose kthvalue masked_fill masked_scatter masked_select max.reduction_with_dim maximum median meshgrid.list_of_tensors
-    meshgrid.variadic_tensors min.reduction_with_dim minimum mode movedim mT mH H msort narrow narrow_copy neg
-    new_full new_ones new_zeros nn.functional.channel_shuffle nn.functional.max_pool1d nn.functional.max_pool2d
-    nn.functional.max_pool3d nn.functional.pixel_shuffle nn.functional.pixel_unshuffle nn.functional.relu
-    nn.functional.unfold ones ones_like permute permute_copy positive put ravel real relu repeat repeat_interleave
-    reshape reshape_as resize_ resize_as_ resolve_conj resolve_neg roll rot90 round scatter select select_scatter sgn sign
-    slice slice_scatter sort split split_list_args split_with_sizes split_with_sizes_copy squeeze squeeze.multiple
+    H T abs as_strided as_strided_copy as_strided_scatter atleast_1d atleast_2d atleast_3d block_diag
+    broadcast_tensors broadcast_to cat ceil chunk clamp_max clamp_min clone column_stack combinations contiguous
+    copysign diag diag_embed diagonal diagonal_copy diagonal_scatter dsplit dstack empty_like expand expand_as
+    expand_copy fill flatten flip fliplr flipud floor fmax fmin full full_like gather hsplit hstack imag
+    index_copy index_fill index_select isclose kthvalue mH mT masked_fill masked_scatter masked_select
+    max.reduction_with_dim maximum median meshgrid.list_of_tensors meshgrid.variadic_tensors
+    min.reduction_with_dim minimum mode movedim msort narrow narrow_copy neg new_full new_ones new_zeros
+    nn.functional.channel_shuffle nn.functional.max_pool1d nn.functional.max_pool2d nn.functional.max_pool3d
+    nn.functional.pixel_shuffle nn.functional.pixel_unshuffle nn.functional.relu nn.functional.unfold ones
+    ones_like permute permute_copy positive put ravel real relu repeat repeat_interleave reshape reshape_as
+    resize_ resize_as_ resolve_conj resolve_neg roll rot90 round scatter select select_scatter sgn sign slice
+    slice_scatter sort split split_list_args split_with_sizes split_with_sizes_copy squeeze squeeze.multiple
     squeeze_copy stack swapaxes swapdims t t_copy take take_along_dim tensor_split tile topk transpose
-    transpose_copy tril triu trunc unbind unbind_copy unflatten unfold unfold_copy unsafe_chunk unsafe_split unsqueeze
-    unsqueeze_copy view view_as view_as_complex view_as_real view_copy vsplit vstack where zero_ zeros zeros_like
-    """.split()
+    transpose_copy tril triu trunc unbind unbind_copy unflatten unfold unfold_copy unsafe_chunk unsafe_split
+    unsqueeze unsqueeze_copy view view_as view_as_complex view_as_real view_copy vsplit vstack where zero_ zeros
+    zeros_like
+    """.split()  # noqa: SIM905 - eighteen lines of names read better than a hundred and sixty
 )
-"""Operators that move, select, or change only the sign of values: every bit of a result is fixed, the zero's sign too."""
+"""Operators that move, select, or change only the sign of values: every bit is fixed, the sign of zero too."""
 
 ROUNDED = frozenset({"add", "sub", "rsub", "mul"})
 """Operators of one IEEE 754 operation, which is correctly rounded: exact in float16, bfloat16, float32 and float64.

@@ -79,7 +79,7 @@ def filled_dtype(device: Device) -> None:
     "factory/unfilled/shape-and-strides",
     words="empty, empty_strided and empty_permuted give the shape and strides asked for, in writable memory.",
     source="https://docs.pytorch.org/docs/stable/generated/torch.empty_strided.html",
-    fault="wrong_stride_output",
+    fault="strides_ignored",
 )
 def unfilled(device: Device) -> None:
     for name, factory in UNFILLED.items():
@@ -127,7 +127,7 @@ def like_follows(device: Device) -> None:
     "factory/like/keeps-strides",
     words="empty_like and its kin keep the strides of a dense model.",
     source="https://docs.pytorch.org/docs/stable/generated/torch.empty_like.html",
-    fault="wrong_stride_output",
+    fault="strides_ignored",
 )
 def like_keeps_strides(device: Device) -> None:
     model = torch.arange(24.0).reshape(2, 3, 4).permute(1, 2, 0).to(device.first)
@@ -145,7 +145,7 @@ def like_keeps_strides(device: Device) -> None:
     "factory/requires-grad/is-honoured",
     words="requires_grad=True makes a leaf whose gradient arrives on the device.",
     source="https://docs.pytorch.org/docs/stable/notes/autograd.html#setting-requires-grad",
-    fault="gradient_lost",
+    fault="mul_off_by_ulp",
     profile="smoke",
 )
 def requires_grad(device: Device) -> None:
@@ -207,7 +207,7 @@ def resize_keeps_data(device: Device) -> None:
     "factory/set/shares-a-storage",
     words="set_ makes a tensor look at another's storage, without a copy.",
     source="https://docs.pytorch.org/docs/stable/generated/torch.Tensor.set_.html",
-    fault="view_copies",
+    fault="set_copies",
 )
 def set_shares(device: Device) -> None:
     source = torch.arange(6.0).to(device.first)

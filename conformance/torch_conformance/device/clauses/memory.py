@@ -175,7 +175,7 @@ def empty_gives_back(device: Device) -> None:
 
 @clause(
     "memory/cache/reuses",
-    words="Memory of a freed tensor is used again: making and freeing a tensor many times does not grow what is reserved.",
+    words="Memory of a freed tensor is used again: making and freeing many tensors does not grow what is reserved.",
     source="https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-memory-management",
     fault="memory_leaks",
     needs=NEEDS,
@@ -265,7 +265,7 @@ def algebra(device: Device) -> None:
     "memory/storage/resize-to-zero-frees",
     words="A storage that is resized to nothing gives its memory back, and can be filled again.",
     source="torch/storage.py, UntypedStorage.resize_",
-    fault="memory_leaks",
+    fault="resize_keeps_memory",
     needs=NEEDS,
 )
 def resize_frees(device: Device) -> None:

@@ -124,7 +124,7 @@ def devices_are_independent(device: Device) -> None:
     "random/host/does-not-move-device",
     words="Drawing on the CPU does not move the device's generator, and the other way round.",
     source="https://docs.pytorch.org/docs/stable/notes/randomness.html",
-    fault="rng_generator_ignored",
+    fault="rng_draws_from_the_host",
     needs=("generator",),
 )
 def host_and_device(device: Device) -> None:
@@ -230,7 +230,7 @@ def uniform_and_normal(device: Device) -> None:
     torch.manual_seed(1)
     uniform = torch.rand(COUNT, device=device.first).cpu().double()
     least, most = float(uniform.min()), float(uniform.max())
-    expect.true(0 <= least and most < 1, (least, most), "inside [0, 1)", "range of rand")
+    expect.true(least >= 0 and most < 1, (least, most), "inside [0, 1)", "range of rand")
     expect.near(float(uniform.mean()), 0.5, 6 * (1 / 12 / COUNT) ** 0.5, "mean of rand")
     normal = torch.randn(COUNT, device=device.first).cpu().double()
     expect.near(float(normal.mean()), 0.0, 6 / COUNT**0.5, "mean of randn")

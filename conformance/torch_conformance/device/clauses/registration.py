@@ -67,7 +67,7 @@ def tensor_reports_its_device(device: Device) -> None:
     "registration/module/is-found",
     words="torch.get_device_module(NAME) gives torch.NAME, which is available and counts its devices.",
     source="torch/__init__.py, get_device_module; https://docs.pytorch.org/tutorials/unstable/python_extension.html",
-    fault="device_count_is_one",
+    fault="module_not_available",
     profile="smoke",
 )
 def module_is_found(device: Device) -> None:
@@ -102,6 +102,7 @@ def accelerator_is_the_device(device: Device) -> None:
 )
 def backend_name_is_its_slot(device: Device) -> None:
     key = torch._C._parse_dispatch_key("PrivateUse1")
+    assert key is not None
     on_slot = torch._C._dispatch_keys(torch.empty(1, device=device.first)).has(key)
     named = torch._C._get_privateuse1_backend_name() == device.type
     expect.equal(on_slot, named, "whether tensors have the key PrivateUse1, against whether the slot has this name")
@@ -253,7 +254,7 @@ def module_context_agrees(device: Device) -> None:
     "registration/default-device/context",
     words="Inside `with torch.device(...)` factories make tensors on that device, and the block leaves no trace.",
     source="https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch.device",
-    fault="set_device_ignored",
+    fault="device_context_ignored",
 )
 def default_device_context(device: Device) -> None:
     with device.first:
@@ -273,6 +274,7 @@ def moves_modules(device: Device) -> None:
     weight, before = module.weight, module.weight.detach().clone()
     module.to(device.first)
     expect.on_device(module.weight, device.first, "module.weight after .to(device)")
+    assert module.running_mean is not None
     expect.on_device(module.running_mean, device.first, "module.running_mean after .to(device)")
     expect.true(module.weight is weight, "another Parameter", "the same object", "module.weight after .to(device)")
     expect.values(module.weight, before, "module.weight after .to(device)")

@@ -38,7 +38,7 @@ def event(device: Device, timed: bool = False) -> torch.Event:
     "stream/context/switches-and-restores",
     words="Inside `with stream` that stream is current; leaving it, by an exception too, brings the old one back.",
     source=STREAM,
-    fault="stream_context_does_not_restore",
+    fault="new_stream_is_default",
     needs=NEEDS,
     profile="smoke",
 )
@@ -63,7 +63,7 @@ def context_switches(device: Device) -> None:
     "stream/module-context/switches-and-restores",
     words="torch.NAME.stream makes a stream current inside its block and brings the old one back after it.",
     source="https://docs.pytorch.org/docs/stable/generated/torch.cuda.stream.html",
-    fault="stream_context_does_not_switch",
+    fault="stream_context_does_not_restore",
     needs=NEEDS,
 )
 def module_context(device: Device) -> None:
@@ -206,7 +206,7 @@ def device_synchronize(device: Device) -> None:
     "stream/default/is-ordered-with-the-host",
     words="Reading a device tensor on the host waits for the work that produces it.",
     source="https://docs.pytorch.org/docs/stable/notes/cuda.html#asynchronous-execution",
-    fault="device_sync_returns_early",
+    fault="sum_reads_before_it_waits",
     needs=NEEDS,
     cost=COST,
 )
@@ -225,7 +225,7 @@ def host_read_waits(device: Device) -> None:
     "stream/order/within-a-stream",
     words="Work on one stream happens in the order in which it was put there.",
     source=SOURCE,
-    fault="nonblocking_runs_before_stream",
+    fault="stream_runs_out_of_order",
     needs=NEEDS,
     cost=COST,
 )
@@ -259,18 +259,23 @@ def event_orders(device: Device) -> None:
     reached, behind = event(device), event(device)
     with one:
         delay(device, device.first)
-        tensor.fill_(1)
         reached.record(one)
     two.wait_event(reached)
-    with two:
-        behind.record(two)
-        copy = tensor.clone()
+    behind.record(two)
     # The order of these two reads matters: what is behind the event must not be done while the event is not.
     done_behind = behind.query()
     done_event = reached.query()
     expect.true(done_event or not done_behind, "done", "pending", "work behind an event that is not reached")
     two.synchronize()
     expect.equal(reached.query(), True, "the event, after synchronising the stream that waited for it")
+    with one:
+        delay(device, device.first)
+        tensor.fill_(1)
+        reached.record(one)
+    two.wait_event(reached)
+    with two:
+        copy = tensor.clone()
+    two.synchronize()
     expect.values(copy, torch.ones(4096), "a copy made behind the event of the fill")
 
 
@@ -288,13 +293,18 @@ def wait_stream_orders(device: Device) -> None:
     device.synchronize()
     with one:
         delay(device, device.first)
+    two.wait_stream(one)
+    done_two = two.query()
+    done_one = one.query()
+    expect.true(done_one or not done_two, "done", "pending", "a stream that waits for one with work left")
+    two.synchronize()
+    expect.equal(one.query(), True, "the stream that was waited for, after synchronising the one that waited")
+    with one:
+        delay(device, device.first)
         tensor.fill_(2)
     two.wait_stream(one)
     with two:
         copy = tensor + 1
-    done_two = two.query()
-    done_one = one.query()
-    expect.true(done_one or not done_two, "done", "pending", "a stream that waits for one with work left")
     two.synchronize()
     expect.values(copy, torch.full((4096,), 3.0), "a sum made after wait_stream")
 
