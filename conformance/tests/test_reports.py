@@ -100,7 +100,7 @@ def test_the_summary_shows_counts_causes_place_and_command(results: Results) -> 
     assert_expected_inline(
         text,
         """\
-chip, device Chip 3 x 1, torch 2.13.0, profile full, 12.5 s
+chip, device chip x 1 (Chip 3), torch 2.13.0, profile full, 12.5 s
 
  family   cases   PASS   MISMATCH   REFUSED   CRASHED   BLOCKED   samples    passed
  ──────────────────────────────────────────────────────────────────────────────────

@@ -286,7 +286,7 @@ class _Spawned:
     def close(self) -> None:
         self.channel.close_socket()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(5.0)
+            self.process.wait(2.0)
         _signal_group(self.pid, signal.SIGKILL)
         self.process.wait()
         self.channel.close()
@@ -301,6 +301,8 @@ def error_text(message: Message) -> str:
         return f"got the answer {str(message)[:200]}"
     text = str(error.get("message", "")).strip()
     kind = str(error.get("type", "error"))
+    if kind == "StartError" and text:  # its text is written for the user
+        return text
     return f"{kind}: {text}" if text else kind
 
 

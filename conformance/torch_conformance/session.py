@@ -237,8 +237,7 @@ class Session:
                 f"{': ' + said[-1] if said else ' without a word'}."
             ) from error
         if "started" not in answer:
-            text = error_text(answer)
-            raise BackendStartError(f"{self._spec.name}: the backend{where} could not be started: {text}")
+            raise BackendStartError(f"{self._spec.name}: the backend{where} could not be started: {error_text(answer)}")
         device.output.take()  # warnings of the start are not what a case printed
         started, ready = answer["started"], self._starter.ready
         self._backend = Backend(
@@ -364,7 +363,7 @@ class _SampledRun:
                 "seed": self._session._seed,
                 "profile": self._session._profile,
                 "only": None,
-                "spec": codec.to_json(self._session._spec),
+                "spec": codec.to_json(self._session.start().spec),
             }
         )
         more = True

@@ -83,7 +83,7 @@ def print_summary(results: Results, to: Console, rerun: str = "") -> None:
             f"Not run: {_many(run.counts.cases[Kind.NOT_RUN.value], 'case')}, because {run.not_run_because}",
             markup=False,
         )
-    bad = sorted(run.bad, key=lambda name: results.outcomes[name].kind is Kind.NOT_RUN)
+    bad = [name for name in run.bad if results.outcomes[name].kind is not Kind.NOT_RUN]
     if bad:
         # Not wrapped: these are to be copied.
         to.print(f"Look at one: torch-conformance show {results.path} --case '{bad[0]}'", markup=False, soft_wrap=True)
@@ -98,8 +98,8 @@ def _headline(run: Run) -> str:
     backend = run.backend
     parts = [f"[bold]{escape(run.spec.name)}[/bold]"]
     if backend is not None:
-        name = backend.device_name or backend.spec.device
-        parts.append(f"device {escape(name)} x {backend.count}, torch {backend.torch}")
+        named = f" ({escape(backend.device_name)})" if backend.device_name else ""
+        parts.append(f"device {escape(backend.spec.device)} x {backend.count}{named}, torch {backend.torch}")
     parts.append(f"profile {run.profile}")
     if run.faults:
         parts.append(f"faults {escape(', '.join(run.faults))}")
