@@ -1,6 +1,7 @@
 """The command `uncuda`: finds CUDA assumptions in Python code, rewrites them, and proves patches against PyTorch.
 
-A subcommand is a module in ``uncuda/commands`` with NAME, HELP, add_arguments(parser) and run(args); nothing else to edit.
+A subcommand is a module in ``uncuda/commands`` with NAME, HELP, add_arguments(parser) and run(args).
+Nothing else has to be edited.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from .project import Project
 from .source import FUNCTIONS, ScopeNode, Source
 
 _CAPABILITY = {
-    "get_device_capability", "gcnArchName", "get_arch_list", "is_bf16_supported", "_get_device_limits", "get_gencode_flags",
-    "_is_compiled", "jiterator", "CUDAGraph", "graph_pool_handle", "mem_pool", "MemPool", "use_mem_pool", "caching_allocator_alloc",
-    "get_sync_debug_mode", "set_sync_debug_mode",
+    "get_device_capability", "gcnArchName", "get_arch_list", "is_bf16_supported", "_get_device_limits",
+    "get_gencode_flags",     "_is_compiled", "jiterator", "CUDAGraph", "graph_pool_handle", "mem_pool", "MemPool",
+    "use_mem_pool", "caching_allocator_alloc",     "get_sync_debug_mode", "set_sync_debug_mode",
 }  # fmt: skip
 # A function that weighs several collective backends speaks of NCCL as one among others.
 _OTHER_COLLECTIVES = {"gloo", "xccl", "mpi", "ucc"}
@@ -29,6 +29,18 @@ class Uses:
     specific: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CudaOnly:
+    """Why code is about CUDA itself.
+
+    Attributes:
+        by_name: its module, class, function or registration says so; else its content does.
+    """
+
+    reason: str
+    by_name: bool
+
+
 class Context:
     """Answers about places in one file."""
 
@@ -38,27 +50,25 @@ class Context:
         self._uses: dict[ast.AST, Uses] = {}
         self._private: dict[ast.AST, list[ast.AST]] = {}
         parts = source.path.lower().split("/")
+        self.module_is_cuda = says_cuda_only(source.path.removesuffix(".py")) or is_vendor(source.path)
         self.in_tests = any(p in ("test", "tests", "testing") for p in parts[:-1]) or parts[-1].startswith("test_")
 
-    def cuda_only(self, node: ast.AST) -> str | None:
+    def cuda_only(self, node: ast.AST) -> CudaOnly | None:
         """Why the code around a node is about CUDA itself; None when it claims to be general."""
-        path = self.source.path
-        if says_cuda_only(path.removesuffix(".py")):
-            return "the module is about CUDA by its name"
-        if is_vendor(path):
-            return "the module belongs to one vendor's device"
+        if self.module_is_cuda:
+            return CudaOnly("the module is about one vendor's device by its name", True)
         for scope in self.source.scopes(node):
             if isinstance(scope, ast.ClassDef):
                 if says_cuda_only(scope.name) or tokens(scope.name) & VENDOR_TOKENS:
-                    return f"the class {scope.name} is about one device by its name"
+                    return CudaOnly(f"the class {scope.name} is about one device by its name", True)
                 if not self.in_tests and self._class_is_specific(scope):
-                    return f"the class {scope.name} uses features that only CUDA has"
+                    return CudaOnly(f"the class {scope.name} uses features that only CUDA has", False)
             elif self._registered_for_cuda(scope):
-                return f"the function {scope.name} is registered for CUDA by its name"
+                return CudaOnly(f"the function {scope.name} is registered for CUDA", True)
             elif self._function_is_cuda_only(scope):
-                return f"the function {scope.name} is about CUDA by its name"
+                return CudaOnly(f"the function {scope.name} is about CUDA by its name", True)
             elif specific := self._function_specific(scope):
-                return f"the function {scope.name} uses {specific}, which only CUDA has"
+                return CudaOnly(f"the function {scope.name} uses {specific}, which only CUDA has", False)
         return None
 
     def _function_specific(self, scope: ScopeNode) -> str | None:
@@ -75,7 +85,11 @@ class Context:
             for node in ast.walk(decorator):
                 if isinstance(node, ast.Attribute) and node.attr in ("CUDA", "AutogradCUDA"):
                     return True
-                if isinstance(node, ast.Constant) and node.value in ("CUDA", "cuda") and isinstance(decorator, ast.Call):
+                if (
+                    isinstance(node, ast.Constant)
+                    and node.value in ("CUDA", "cuda")
+                    and isinstance(decorator, ast.Call)
+                ):
                     return True
         return False
 
@@ -118,11 +132,11 @@ class Context:
                 # Tensor classes and the old amp names have general counterparts under other names: neither.
                 if not member.endswith("Tensor") and not member.startswith("amp."):
                     (generic if is_generic(dotted) else specific).append(dotted)
-            elif dotted.startswith(("torch.backends.cud", "torch.version.cuda", "torch.version.hip", "torch._C._cuda")):
+            elif (
+                dotted.startswith(("torch.backends.cud", "torch.version.cuda", "torch.version.hip", "torch._C._cuda"))
+                or tokens(dotted) & SPECIFIC_TOKENS
+            ):
                 specific.append(dotted)
-            elif hits := tokens(dotted) & SPECIFIC_TOKENS:
-                if hits != {"nccl"} or not (words & _OTHER_COLLECTIVES):
-                    specific.append(dotted)
         if words & _OTHER_COLLECTIVES:
             specific = [name for name in specific if tokens(name) & SPECIFIC_TOKENS != {"nccl"}]
         return Uses(tuple(generic), tuple(specific))
@@ -142,7 +156,24 @@ class Context:
         if isinstance(gate, ast.If) and node in ast.walk(gate.test):
             behind = {inner for statement in gate.body for inner in ast.walk(statement)}
             known = [inner for inner in known if inner not in behind]
-        return "the function treats PrivateUse1 beside CUDA" if known else None
+        elsewhere = self._other_branches(node) if known else set()
+        return "the function treats PrivateUse1 beside CUDA" if any(inner not in elsewhere for inner in known) else None
+
+    def _other_branches(self, node: ast.AST) -> set[ast.AST]:
+        """Nodes of branches that exclude the one around a node, where the choice is not one of devices."""
+        found: set[ast.AST] = set()
+        child = node
+        for up in self.source.ancestors(node):
+            if (
+                isinstance(up, ast.If)
+                and child is not up.test
+                and "device" not in (text := ast.dump(up.test))
+                and "cuda" not in text
+            ):
+                for statement in up.orelse if child in up.body else up.body:
+                    found.update(ast.walk(statement))
+            child = up
+        return found
 
     def cuda_guards(self, node: ast.AST) -> list[tuple[str, ast.expr]]:
         """How the conditions known at a node speak of CUDA, innermost first."""
@@ -193,7 +224,7 @@ class Context:
         return []
 
     def handled_beside(self, test: ast.expr) -> str | None:
-        """Why other devices are served beside a CUDA branch: an else or elif that is general; None when they are not."""
+        """Why other devices are served beside a CUDA branch: an else or elif that is general; None when not."""
         top = next((up for up in self.source.ancestors(test) if isinstance(up, ast.If)), None)
         if top is None:
             return None

@@ -28,7 +28,9 @@ def print_text(findings: Sequence[Finding], scan: Scan, root: Path) -> None:
             reason = "; ".join(finding.reasons)
             console.print(Text(f"          because {reason}", style="dim"))
             if finding.rewrite is not None and finding.verdict is Verdict.DEFECT:
-                console.print(Text(f"          cure ({finding.rewrite.level.value}): {finding.rewrite.summary}", style="dim"))
+                console.print(
+                    Text(f"          cure ({finding.rewrite.level.value}): {finding.rewrite.summary}", style="dim")
+                )
     defects = sum(finding.verdict is Verdict.DEFECT for finding in findings)
     console.print(
         f"{defects} defects, {len(findings) - defects} to review; {scan.files} files under {root}, {scan.parsed} parsed"

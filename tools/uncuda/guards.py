@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from .names import CUDA_ONLY_TOKENS, says_cuda_only, tokens
 from .source import FUNCTIONS, Source
 
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
 
 @dataclass(frozen=True, slots=True)
 class Guard:
@@ -37,11 +39,10 @@ def guards(source: Source, node: ast.AST) -> Iterator[Guard]:
                 if earlier is child:
                     break
                 yield Guard(earlier, isinstance(up.op, ast.And))
-        elif isinstance(up, (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)):
-            if not isinstance(child, ast.comprehension):
-                for generator in up.generators:
-                    for test in generator.ifs:
-                        yield Guard(test, True)
+        elif isinstance(up, _COMPREHENSIONS) and not isinstance(child, ast.comprehension):
+            for generator in up.generators:
+                for test in generator.ifs:
+                    yield Guard(test, True)
         if isinstance(child, ast.stmt):
             yield from _exits_before(up, child)
         child = up

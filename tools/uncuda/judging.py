@@ -25,12 +25,12 @@ def out_of_scope(context: Context, node: ast.AST) -> bool:
     return in_annotation(context.source, node) or never_runs(context.source, node) is not None
 
 
-def judge_place(context: Context, node: ast.AST) -> Judgement | None | bool:
+def judge_place(context: Context, node: ast.AST) -> Judgement | bool | None:
     """Judge by the place alone: None for no finding, a review, or True when the place is general code."""
     if out_of_scope(context, node):
         return None
-    if reason := context.cuda_only(node):
-        return None if "by its name" in reason or "vendor" in reason else review(0.3, reason)
+    if only := context.cuda_only(node):
+        return None if only.by_name else review(0.3, only.reason)
     return True
 
 
@@ -52,8 +52,8 @@ def judge_use(context: Context, node: ast.AST, *, flags_excuse: bool = True) -> 
     kinds = [kind for kind, _ in context.cuda_guards(node)]
     if FLAG in kinds and flags_excuse:
         return review(0.3, "an option or build flag named after CUDA stands above it")
-    if reason := context.knows_private_use(node):
-        return review(0.4, reason)
+    if why := context.knows_private_use(node):
+        return review(0.4, why)
     if _is_script(context, node):
         return review(0.35, "a script of its own, not a part of the library")
     return defect(0.85, "no condition above it asks for a CUDA device", "the module, class and function are general")
@@ -64,8 +64,8 @@ def judge_gate(context: Context, test: ast.expr) -> Judgement | None:
     place = judge_place(context, test)
     if not isinstance(place, bool):
         return place
-    if reason := context.handled_beside(test):
-        return None if "serves" in reason else review(0.2, reason)
+    if context.handled_beside(test):
+        return None
     general, reason = context.gate_is_general(test)
     if general is False:
         return None
@@ -80,4 +80,7 @@ def judge_gate(context: Context, test: ast.expr) -> Judgement | None:
 
 
 def _is_script(context: Context, node: ast.AST) -> bool:
-    return any("__name__" in ast.dump(guard.test) and "__main__" in ast.dump(guard.test) for guard in guards(context.source, node))
+    return any(
+        "__name__" in ast.dump(guard.test) and "__main__" in ast.dump(guard.test)
+        for guard in guards(context.source, node)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # Device types that c10 knows, as torch.device spells them, and names of well-known PrivateUse1 backends.
 ACCELERATORS = frozenset({"cuda", "xpu", "mps", "hpu", "mtia", "npu", "mlu", "musa", "xla", "hip", "ipu", "vulkan"})
@@ -59,8 +60,9 @@ PASS_THROUGH = ("memory", "random", "streams")
 CUDA_ONLY_TOKENS = frozenset(
     {
         "cudnn", "cudart", "cublas", "cublaslt", "cusparse", "cusparselt", "cusolver", "cufft", "nvrtc", "nvtx", "nvml",
-        "nccl", "cutlass", "cutedsl", "cuda", "cudagraph", "cudagraphs", "cuda_graph", "hip", "hipify", "rocm", "miopen",
-        "jiterator", "nv", "nvidia", "nvshmem", "tf32", "tma", "tensorpipe", "ck", "cutile", "quack", "fbgemm",
+        "nccl", "cutlass", "cutedsl", "cuda", "cudagraph", "cudagraphs", "cuda_graph", "hip", "hipify", "rocm",
+        "miopen", "jiterator", "nv", "nvidia", "nvshmem", "tf32", "tma", "tensorpipe", "ck", "cutile", "quack",
+        "fbgemm",
         "fa2", "fa3", "fa4", "sm80", "sm90", "sm100", "blackwell", "hopper", "gds", "cudacpp", "roctx", "cubin", "ptx",
         "tensorrt", "nvfuser", "nvmath", "cupti", "cudss", "magma",
     }
@@ -71,15 +73,22 @@ _ARCHITECTURE = re.compile(r"sm\d+|[bh][12]00|gfx\d+")
 _TOKEN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
 
 
+@cache
 def tokens(identifier: str) -> frozenset[str]:
     """The lower-case words of an identifier or path: ``TestCudaGraph_sm80`` -> test, cuda, graph, sm80."""
     return frozenset(word.lower() for word in _TOKEN.findall(identifier))
 
 
+@cache
 def says_cuda_only(identifier: str) -> bool:
     """Whether an identifier or a path claims to be about CUDA, ROCm or one of their libraries."""
     words = tokens(identifier)
-    return bool(words & CUDA_ONLY_TOKENS) or any(_ARCHITECTURE.fullmatch(word) for word in words) or "cudagraph" in identifier.lower() or "cuda_graph" in identifier.lower()
+    return (
+        bool(words & CUDA_ONLY_TOKENS)
+        or any(_ARCHITECTURE.fullmatch(word) for word in words)
+        or "cudagraph" in identifier.lower()
+        or "cuda_graph" in identifier.lower()
+    )
 
 
 def is_vendor(path: str) -> bool:

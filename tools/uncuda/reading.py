@@ -17,7 +17,7 @@ MAX_BYTES = 8 * 1024 * 1024
 _SKIPPED_FOLDERS = {"__pycache__", ".git", ".hg", ".svn", ".venv", "venv", "node_modules", ".mypy_cache", ".tox"}
 # Not "cuda" alone: the implicit entry points and the gates without CUDA do not contain the word.
 WORDS = re.compile(
-    rb"cuda|CUDA|autocast|privateuse|[\"'](?:xpu|mps|hpu|mtia)|nccl|NCCL|DeviceType|GPU|[Ss]eed_?[Oo]ffset|initial_seed"
+    rb"cuda|CUDA|(?:is|set)_autocast_enabled\(|autocast_gpu|[\"']privateuse|[\"'](?:xpu|mps|hpu|mtia|npu)[\"']|DeviceType\."
 )
 
 
@@ -76,7 +76,7 @@ def walk(root: Path, base: Path | None = None) -> Iterator[tuple[str, Path] | Un
             try:
                 folder_like = entry.is_dir()
                 if entry.is_symlink() and not path.exists():
-                    os.stat(path)
+                    path.stat()
             except OSError as error:
                 if entry.name.endswith(".py") or "symbolic links" in str(error.strerror):
                     kind = Trouble.LOOP if "symbolic links" in str(error.strerror) else Trouble.UNREADABLE

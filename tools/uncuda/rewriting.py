@@ -59,7 +59,8 @@ def rewrite_file(path: str, data: bytes, findings: Sequence[Finding], unsafe: bo
 def rewrite_all(project: Project, path: str, unsafe: bool, rounds: int = 4) -> Rewritten | None:
     """Scan and rewrite one file until nothing more changes, so that a second run changes nothing."""
     original = project.files[path]
-    current, applied = original, []
+    current = original
+    applied: list[Finding] = []
     for _ in range(rounds):
         view = Project({**project.files, path: current})
         try:
@@ -95,11 +96,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(name, target.stat().st_mode & 0o7777)
-        os.replace(name, target)
+        Path(name).chmod(target.stat().st_mode & 0o7777)
+        Path(name).replace(target)
     except BaseException:
         with suppress(FileNotFoundError):
-            os.unlink(name)
+            Path(name).unlink()
         raise
 
 
@@ -109,7 +110,7 @@ def _allowed(level: Level, unsafe: bool) -> bool:
 
 def _overlaps(edit: Edit, taken: Sequence[Edit]) -> bool:
     # Two insertions at one place have no order of their own: that counts as an overlap.
-    return any(edit.start < other.end and other.start < edit.end or edit.start == other.start for other in taken)
+    return any((edit.start < other.end and other.start < edit.end) or edit.start == other.start for other in taken)
 
 
 def _import_edits(source: Source, modules: set[str]) -> list[Edit]:
@@ -129,6 +130,8 @@ def _import_line(tree: ast.Module) -> int:
         docstring = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
         future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
         if not (docstring or future):
-            return statement.lineno if isinstance(statement, (ast.Import, ast.ImportFrom)) else max(line, statement.lineno)
+            return (
+                statement.lineno if isinstance(statement, (ast.Import, ast.ImportFrom)) else max(line, statement.lineno)
+            )
         line = (statement.end_lineno or statement.lineno) + 1
     return line

@@ -97,7 +97,9 @@ class Rule(ABC):
             return
         for name in ("code", "taxonomy", "title", "docs", "bad", "good", "leave_alone"):
             if not getattr(cls, name, None):
-                raise RuleError(f"{cls.__module__}.{cls.__name__}: the rule has no `{name}`; set it (see uncuda/rule.py)")
+                raise RuleError(
+                    f"{cls.__module__}.{cls.__name__}: the rule has no `{name}`; set it (see uncuda/rule.py)"
+                )
         for heading in ("what", "why", "instead", "safety"):
             if len(getattr(cls.docs, heading).split()) < 3:
                 raise RuleError(f"{cls.__module__}.{cls.__name__}: docs.{heading} says nothing; write a sentence")

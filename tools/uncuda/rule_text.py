@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from .reading import Trouble
 from .rule import Rule
 
-_HEADINGS = (("What it finds", "what"), ("Why it matters", "why"), ("Write instead", "instead"), ("Rewrite and its safety", "safety"))
+_HEADINGS = (
+    ("What it finds", "what"),
+    ("Why it matters", "why"),
+    ("Write instead", "instead"),
+    ("Rewrite and its safety", "safety"),
+)
 _TROUBLE = {
     Trouble.SYNTAX: "The file does not parse.",
     Trouble.ENCODING: "The file is not UTF-8, or declares another encoding.",
@@ -46,11 +51,17 @@ def as_markdown(rules: Sequence[Rule]) -> str:
         *(f"| [{r.code}](#{r.code.lower()}) | {', '.join(r.taxonomy)} | {r.title} | {_levels(r)} |" for r in rules),
         *(f"| {trouble.value} | - | {text} | none |" for trouble, text in _TROUBLE.items()),
         "",
-        "Kinds are those of the taxonomy: A defaults and literals, B device-type gates, C torch.cuda, D dispatch keys, E public names, "
+        "Kinds are those of the taxonomy: A defaults and literals, B device-type gates, C torch.cuda, D "
+        "dispatch keys, E public names, "
         "F what spelling does not show, G tests, H words.",
     ]
     for rule in rules:
-        parts += ["", f"## {rule.code}", "", f"{rule.title[0].upper()}{rule.title[1:]} (kind {', '.join(rule.taxonomy)})."]
+        parts += [
+            "",
+            f"## {rule.code}",
+            "",
+            f"{rule.title[0].upper()}{rule.title[1:]} (kind {', '.join(rule.taxonomy)}).",
+        ]
         for heading, name in _HEADINGS:
             parts += ["", f"**{heading}.** {getattr(rule.docs, name)}"]
         for heading, examples in (("Found", rule.bad), ("Not found", rule.good), ("Left alone", rule.leave_alone)):
@@ -58,14 +69,28 @@ def as_markdown(rules: Sequence[Rule]) -> str:
             for example in examples:
                 parts += ["", "```python", example.rstrip(), "```"]
         for fixed in rule.fixed:
-            parts += ["", f"Rewritten ({'unsafe' if fixed.unsafe else 'safe'}):", "", "```python", fixed.before.rstrip(), "```"]
+            parts += [
+                "",
+                f"Rewritten ({'unsafe' if fixed.unsafe else 'safe'}):",
+                "",
+                "```python",
+                fixed.before.rstrip(),
+                "```",
+            ]
             parts += ["", "```python", fixed.after.rstrip(), "```"]
     return "\n".join(parts) + "\n"
 
 
 def trouble_text(code: str) -> str | None:
     """The words for a code that says why a file was not judged; None for another code."""
-    return next((f"{code}  {text} It is not judged; nothing else stops." for item, text in _TROUBLE.items() if item.value == code), None)
+    return next(
+        (
+            f"{code}  {text} It is not judged; nothing else stops."
+            for item, text in _TROUBLE.items()
+            if item.value == code
+        ),
+        None,
+    )
 
 
 def _levels(rule: Rule) -> str:

@@ -9,6 +9,36 @@ from functools import cached_property
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 ScopeNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Fields that never hold a node that a rule asks about: names, contexts, operators, literal values.
+_PLAIN_FIELDS = frozenset(
+    {
+        "id",
+        "ctx",
+        "attr",
+        "kind",
+        "name",
+        "asname",
+        "op",
+        "ops",
+        "arg",
+        "type_comment",
+        "level",
+        "module",
+        "names",
+        "is_async",
+    }
+    | {"conversion", "simple", "type_ignores", "rest", "kwd_attrs", "tag", "str"}
+)
+
+
+_CHILD_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: ()}
+
+
+def _child_fields(kind: type[ast.AST]) -> tuple[str, ...]:
+    fields = _CHILD_FIELDS.get(kind)
+    if fields is None:
+        fields = _CHILD_FIELDS[kind] = tuple(name for name in kind._fields if name not in _PLAIN_FIELDS)
+    return fields
 
 
 class Source:
@@ -31,20 +61,24 @@ class Source:
         self.imports = self._read_imports()
 
     def _walk(self) -> None:
-        # One explicit walk for all rules: it costs about as much as the parse itself.
+        # One explicit walk for all rules; it costs about as much as the parse, so it visits what can hold nodes only.
         parents, by_type = self.parents, self.by_type
         stack: list[ast.AST] = [self.tree]
         while stack:
             node = stack.pop()
-            by_type.setdefault(type(node), []).append(node)
-            for name in node._fields:
+            kind = type(node)
+            if kind in by_type:
+                by_type[kind].append(node)
+            else:
+                by_type[kind] = [node]
+            for name in _child_fields(kind):
                 value = getattr(node, name, None)
-                if isinstance(value, list):
+                if value.__class__ is list:
                     for item in value:
-                        if isinstance(item, ast.AST) and not isinstance(item, (ast.Load, ast.Store)):
+                        if isinstance(item, ast.AST):
                             parents[item] = node
-                            stack.append(item)
-                elif isinstance(value, ast.AST) and not isinstance(value, (ast.Load, ast.Store)):
+                    stack.extend([item for item in value if isinstance(item, ast.AST)])
+                elif value is not None:
                     parents[value] = node
                     stack.append(value)
 
@@ -52,6 +86,17 @@ class Source:
         """Every node of these types, in no particular order."""
         for kind in kinds:
             yield from self.by_type.get(kind, ())
+
+    @cached_property
+    def calls(self) -> list[tuple[ast.Call, str]]:
+        """Every call of a dotted name, with that name."""
+        found = []
+        for node in self.nodes(ast.Call):
+            assert isinstance(node, ast.Call)
+            dotted = self.dotted(node.func)
+            if dotted is not None:
+                found.append((node, dotted))
+        return found
 
     def _read_imports(self) -> dict[str, str]:
         found: dict[str, str] = {}

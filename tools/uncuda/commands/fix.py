@@ -18,7 +18,9 @@ HELP = "rewrite what can be rewritten"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument("path", metavar="PATH", help="a folder or file")
-    parser.add_argument("--unsafe", action="store_true", help="also rewrites that change behaviour somewhere (see explain)")
+    parser.add_argument(
+        "--unsafe", action="store_true", help="also rewrites that change behaviour somewhere (see explain)"
+    )
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--diff", action="store_true", help="show a diff and write nothing (the default)")
     action.add_argument("--write", action="store_true", help="write the files that change")
@@ -28,7 +30,8 @@ def run(args: argparse.Namespace) -> int:
     """Rewrite and print or write.
 
     Returns:
-        0 when nothing is left to rewrite (after --write, or because nothing changes), 1 when a diff was shown, 2 for wrong usage.
+        0 when nothing is left to rewrite (after --write, or because nothing changes), 1 when a diff was shown,
+        2 for wrong usage.
     """
     try:
         root, base = locate(args.path)

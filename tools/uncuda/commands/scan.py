@@ -18,7 +18,9 @@ HELP = "find CUDA assumptions"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of the command."""
-    parser.add_argument("path", nargs="?", default=".", metavar="PATH|torch", help="a folder or file; `torch`: the installed one")
+    parser.add_argument(
+        "path", nargs="?", default=".", metavar="PATH|torch", help="a folder or file; `torch`: the installed one"
+    )
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--verdict", choices=("defect", "review"), help="only findings with this verdict")
     parser.add_argument("--code", action="append", metavar="CODE", help="only this rule (may be given again)")

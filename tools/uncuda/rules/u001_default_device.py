@@ -19,11 +19,14 @@ class DefaultDevice(Rule):
     title = 'a parameter or field defaults to "cuda"'
     docs = Docs(
         what='Finds parameters and dataclass fields whose default value is the device type "cuda".',
-        why="Who calls without the argument gets CUDA on a machine that has another accelerator: an error, or, worse, a "
+        why="Who calls without the argument gets CUDA on a machine that has another accelerator: an error, "
+        "or, worse, a "
         "feature that disables itself silently.",
         instead="Default to None and ask `torch.accelerator.current_accelerator()` inside the body, at call time.",
-        safety="Unsafe: the signature changes, and documentation that shows the default has to follow. The accelerator is never "
-        "asked in the default expression, which runs at import, before a plugin registers. Functions that TorchScript may "
+        safety="Unsafe: the signature changes, and documentation that shows the default has to follow. The "
+        "accelerator is never "
+        "asked in the default expression, which runs at import, before a plugin registers. Functions "
+        "that TorchScript may "
         "compile, and fields, get no rewrite.",
     )
     bad = (
@@ -57,7 +60,11 @@ class DefaultDevice(Rule):
             assert isinstance(node, FUNCTIONS)
             for argument, default in defaults(node):
                 if isinstance(default, ast.Constant) and default.value == "cuda":
-                    yield Match(argument, argument.arg, f'`{argument.arg}` of {node.name}() is "cuda" unless the caller says otherwise')
+                    yield Match(
+                        argument,
+                        argument.arg,
+                        f'`{argument.arg}` of {node.name}() is "cuda" unless the caller says otherwise',
+                    )
         for node in source.nodes(ast.AnnAssign):
             assert isinstance(node, ast.AnnAssign)
             if (
@@ -66,16 +73,20 @@ class DefaultDevice(Rule):
                 and node.value.value == "cuda"
                 and isinstance(node.target, ast.Name)
             ):
-                yield Match(node, node.target.id, f'the field `{node.target.id}` is "cuda" unless its user says otherwise')
+                yield Match(
+                    node, node.target.id, f'the field `{node.target.id}` is "cuda" unless its user says otherwise'
+                )
 
     def judge(self, context: Context, match: Match) -> Judgement | None:
         node = match.node
         if out_of_scope(context, node):
             return None
         # The parameter is part of the signature: what the body does with "cuda" does not make the default right.
-        if (reason := context.cuda_only(node)) and ("by its name" in reason or "vendor" in reason):
+        if (only := context.cuda_only(node)) and only.by_name:
             return None
-        function = context.source.parents.get(context.source.parents.get(node, node)) if isinstance(node, ast.arg) else None
+        function = (
+            context.source.parents.get(context.source.parents.get(node, node)) if isinstance(node, ast.arg) else None
+        )
         if isinstance(function, FUNCTIONS) and unused_default(context, function, match.about):
             return review(0.3, "every call in the tree passes the argument")
         if context.in_tests:
@@ -106,7 +117,9 @@ class DefaultDevice(Rule):
                     return Rewrite(Level.DISPLAY, summary, "the annotation is not a plain name")
                 end = source.span(argument.annotation)[1]
                 edits.insert(0, Edit(end, end, " | None"))
-        taken = {name.id for name in ast.walk(function) if isinstance(name, ast.Name)} | {a.arg for a, _ in defaults(function)}
+        taken = {name.id for name in ast.walk(function) if isinstance(name, ast.Name)} | {
+            a.arg for a, _ in defaults(function)
+        }
         variable = "accelerator" if "accelerator" not in taken else "current_accelerator"
         space = indent.decode()
         name = argument.arg
@@ -115,7 +128,9 @@ class DefaultDevice(Rule):
             f'{space}    {name} = {variable}.type if {variable} is not None else "cuda"\n'
         )
         edits.append(Edit(line_start, line_start, text))
-        return Rewrite(Level.UNSAFE, summary, "the signature changes; documentation has to follow", tuple(edits), ("torch",))
+        return Rewrite(
+            Level.UNSAFE, summary, "the signature changes; documentation has to follow", tuple(edits), ("torch",)
+        )
 
 
 def defaults(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr]]:
@@ -150,4 +165,8 @@ def unused_default(context: Context, function: FunctionNode, name: str) -> bool:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

@@ -18,10 +18,13 @@ class LiteralDevice(Rule):
     taxonomy = ("A2", "G1")
     title = "a tensor, device or module is placed on a literal CUDA device"
     docs = Docs(
-        what='Finds `device="cuda"`, `torch.device("cuda")`, `.to("cuda")` and their indexed forms, also as context managers.',
-        why="The code places data on CUDA whatever device its inputs are on, so it fails or runs on the wrong device elsewhere.",
+        what='Finds `device="cuda"`, `torch.device("cuda")`, `.to("cuda")` and their indexed forms, also as '
+        "context managers.",
+        why="The code places data on CUDA whatever device its inputs are on, so it fails or runs on the "
+        "wrong device elsewhere.",
         instead="Use the device of a tensor at hand; without one, `torch.accelerator.current_accelerator()`.",
-        safety="Display only: which device is meant depends on the code around it. Uses below a test for a CUDA device, in a "
+        safety="Display only: which device is meant depends on the code around it. Uses below a test for a "
+        "CUDA device, in a "
         "module, class or function about CUDA, and device types given to registries are left alone.",
     )
     bad = (
@@ -46,9 +49,18 @@ class LiteralDevice(Rule):
         for node in source.nodes(ast.Call):
             assert isinstance(node, ast.Call)
             attribute = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            literal = next((word.value for word in node.keywords if word.arg == "device" and is_cuda_literal(word.value)), None)
+            literal = next(
+                (word.value for word in node.keywords if word.arg == "device" and is_cuda_literal(word.value)), None
+            )
             if literal is None and attribute == "device" and (source.dotted(node.func) or "") == "torch.device":
-                literal = next((value for value in (*node.args[:1], *(w.value for w in node.keywords if w.arg == "type")) if is_cuda_literal(value)), None)
+                literal = next(
+                    (
+                        value
+                        for value in (*node.args[:1], *(w.value for w in node.keywords if w.arg == "type"))
+                        if is_cuda_literal(value)
+                    ),
+                    None,
+                )
             if literal is None and attribute in _TAKES_DEVICE and node.args and is_cuda_literal(node.args[0]):
                 literal = node.args[0]
             if literal is not None:
@@ -78,7 +90,11 @@ def is_cuda_literal(node: ast.expr) -> bool:
     """Whether an expression is the text of a CUDA device; ``f"cuda:{i}"`` counts."""
     if isinstance(node, ast.JoinedStr) and node.values:
         node = node.values[0]  # type: ignore[assignment]
-    return isinstance(node, ast.Constant) and isinstance(node.value, str) and (node.value == "cuda" or node.value.startswith("cuda:"))
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and (node.value == "cuda" or node.value.startswith("cuda:"))
+    )
 
 
 def _is_comparison_operand(context: Context, call: ast.Call) -> bool:
@@ -87,11 +103,13 @@ def _is_comparison_operand(context: Context, call: ast.Call) -> bool:
 
 def _is_registration(context: Context, call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name.startswith(("register", "check", "is_", "_check", "skip", "supports")) or name.endswith(("Info", "Config"))
+    return name.startswith(("register", "check", "is_", "_check", "skip", "supports")) or name.endswith(
+        ("Info", "Config")
+    )
 
 
 def _host_gate_line(context: Context, call: ast.Call) -> int:
-    """The line of a test for the CPU just above a test for CUDA: devices are served one by one, these two only; else 0."""
+    """The line of a test for the CPU just above a test for CUDA (these two are served one by one), or 0."""
     source = context.source
     gate = source.statement(call)
     if not isinstance(gate, ast.If) or call not in ast.walk(gate.test):
@@ -99,6 +117,8 @@ def _host_gate_line(context: Context, call: ast.Call) -> int:
     block = getattr(source.parents.get(gate), "body", [])
     position = block.index(gate) if gate in block else 0
     above = block[position - 1] if position else None
-    if isinstance(above, ast.If) and any(isinstance(n, ast.Constant) and n.value == "cpu" for n in ast.walk(above.test)):
+    if isinstance(above, ast.If) and any(
+        isinstance(n, ast.Constant) and n.value == "cpu" for n in ast.walk(above.test)
+    ):
         return above.lineno
     return 0

@@ -17,12 +17,14 @@ class CudaMethod(Rule):
     title = "a tensor or module is moved by .cuda()"
     docs = Docs(
         what="Finds calls of the method `.cuda()` of tensors and modules outside code that is about CUDA.",
-        why="`.cuda()` reaches one vendor's device; an option called use_cuda above it does not help users of another device.",
+        why="`.cuda()` reaches one vendor's device; an option called use_cuda above it does not help users "
+        "of another device.",
         instead="Write `.to(device)` with the device of the inputs or of the test.",
         safety="Display only: the device to move to has to come from somewhere, often through a new parameter.",
     )
     bad = (
-        "class Fuzzer:\n    def make(self, tensor):\n        if self._cuda:\n            tensor = tensor.cuda()\n        return tensor\n",
+        "class Fuzzer:\n    def make(self, tensor):\n        if self._cuda:\n"
+        "            tensor = tensor.cuda()\n        return tensor\n",
         "@requires_gpu()\ndef test_one(self):\n    return torch.rand(4).cuda()\n",
     )
     good = ("def move(x, device):\n    return x.to(device)\n",)

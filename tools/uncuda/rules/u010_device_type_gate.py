@@ -19,22 +19,29 @@ class DeviceTypeGate(Rule):
     title = 'a branch is taken for the device type "cuda" only'
     docs = Docs(
         what='Finds comparisons of a device type with "cuda", and chains of them that end in an error.',
-        why="What the branch does (a stream, a synchronize, a device context) is often wanted on every accelerator, and a closed "
+        why="What the branch does (a stream, a synchronize, a device context) is often wanted on every "
+        "accelerator, and a closed "
         "chain refuses a device that nobody had heard of when it was written.",
-        instead="Ask for the capability, or serve every accelerator: `device.type != \"cpu\"`, `torch.accelerator`, "
+        instead='Ask for the capability, or serve every accelerator: `device.type != "cpu"`, `torch.accelerator`, '
         "`torch.get_device_module(device)`; leave a hook in place of the final error.",
-        safety="Display only: whether the branch means CUDA or any accelerator is a decision. A branch that uses what only CUDA has, "
+        safety="Display only: whether the branch means CUDA or any accelerator is a decision. A branch that "
+        "uses what only CUDA has, "
         "or that stands beside a general one, is left alone.",
     )
     bad = (
         'import torch\ndef wait(device):\n    if device.type == "cuda":\n        torch.cuda.synchronize(device)\n',
-        'def load(path, device):\n    if device == "cpu":\n        return cpu(path)\n    elif device == "cuda":\n        return gpu(path)\n'
-        '    elif device == "xpu":\n        return xpu(path)\n    else:\n        raise RuntimeError("unsupported " + device)\n',
+        'def load(path, device):\n    if device == "cpu":\n        return cpu(path)\n'
+        '    elif device == "cuda":\n        return gpu(path)\n'
+        '    elif device == "xpu":\n        return xpu(path)\n    else:\n'
+        '        raise RuntimeError("unsupported " + device)\n',
     )
     good = ('def route(x):\n    if x.device.type != "cpu":\n        return "hbm"\n',)
     leave_alone = (
-        'import torch\ndef fast(x):\n    if x.device.type == "cuda" and torch.cuda.get_device_capability() >= (8, 0):\n        return 1\n',
-        'import torch\ndef wait(device):\n    if device.type == "cuda":\n        torch.cuda.synchronize(device)\n    else:\n'
+        "import torch\ndef fast(x):\n"
+        '    if x.device.type == "cuda" and torch.cuda.get_device_capability() >= (8, 0):\n'
+        "        return 1\n",
+        'import torch\ndef wait(device):\n    if device.type == "cuda":\n'
+        "        torch.cuda.synchronize(device)\n    else:\n"
         "        torch.accelerator.synchronize(device)\n",
         'def tile(x):\n    return 128 if x.device.type == "cuda" else 32\n',
     )
@@ -58,7 +65,11 @@ class DeviceTypeGate(Rule):
         return judge_gate(context, test)
 
     def rewrite(self, context: Context, match: Match) -> Rewrite | None:
-        return Rewrite(Level.DISPLAY, "serve every accelerator, or ask for the capability", "the meaning of the branch is a decision")
+        return Rewrite(
+            Level.DISPLAY,
+            "serve every accelerator, or ask for the capability",
+            "the meaning of the branch is a decision",
+        )
 
 
 def compared_type(node: ast.Compare) -> str | None:

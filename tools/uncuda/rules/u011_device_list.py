@@ -12,7 +12,6 @@ from ..names import ACCELERATORS, DEVICE_TYPES, IN_TREE
 from ..rule import Docs, Fixed, Judgement, Match, Rule
 from ..scripting import may_be_scripted
 
-
 _BACKEND_KEYS = {"CPU", "CUDA", "MPS", "HIP", "XPU", "HPU", "MTIA", "XLA", "IPU", "VE", "Lazy", "Meta"}
 
 
@@ -21,21 +20,25 @@ class DeviceList(Rule):
     taxonomy = ("B2", "B3", "D1")
     title = "a list of accelerators lacks PrivateUse1"
     docs = Docs(
-        what="Finds tuples, lists and sets of device types (or dispatch keys) that name accelerators but not PrivateUse1.",
+        what="Finds tuples, lists and sets of device types (or dispatch keys) that name accelerators but not "
+        "PrivateUse1.",
         why="A plugin's device is not in the list, so the gate refuses it, skips it or treats it as a CPU.",
         instead="Ask for a capability, or add `torch._C._get_privateuse1_backend_name()` where the list is used.",
-        safety="Unsafe: a longer list opens the guarded code to another device. Only lists inside functions are rewritten: a constant or "
+        safety="Unsafe: a longer list opens the guarded code to another device. Only lists inside functions "
+        "are rewritten: a constant or "
         "a cached function would freeze the name before the plugin renames it. TorchScript does not know the call.",
     )
     bad = (
         'FAST_KINDS = ("cuda", "xpu", "mps", "mtia")\n',
-        'def lazy_init(device):\n    if device.type not in ["cuda", "hpu"]:\n        raise RuntimeError("no streams")\n',
+        'def lazy_init(device):\n    if device.type not in ["cuda", "hpu"]:\n'
+        '        raise RuntimeError("no streams")\n',
         'backends_dense = ["CPU", "CUDA", "MPS", "HIP", "XPU", "HPU", "MTIA"]\n',
         'def is_acc(d):\n    return d.type in {"cuda", "mtia"}\n',
     )
     good = (
         'import torch\ndef is_acc(d):\n    return d.type in {"cuda", torch._C._get_privateuse1_backend_name()}\n',
-        'import torch\nPU1 = torch._C._get_privateuse1_backend_name()\ndef is_acc(d):\n    return d.type in {"cuda", PU1}\n',
+        "import torch\nPU1 = torch._C._get_privateuse1_backend_name()\ndef is_acc(d):\n"
+        '    return d.type in {"cuda", PU1}\n',
         'def is_acc(d):\n    return d.type not in ("cpu", "meta")\n',
         'UNITS = ["s", "ms", "us"]\n',
     )
@@ -44,12 +47,14 @@ class DeviceList(Rule):
         '__all__ = ["__version__", "cuda", "xpu"]\n',
         'backends_ok = ["CPU", "CUDA", "MPS", "XPU", "PrivateUse1"]\n',
         'def fused(x):\n    return x.device.type in ("cpu", "cuda")\n',
-        'import torch\ndef kinds():\n    found = ["cuda", "xpu"]\n    found.append(torch._C._get_privateuse1_backend_name())\n    return found\n',
+        'import torch\ndef kinds():\n    found = ["cuda", "xpu"]\n'
+        "    found.append(torch._C._get_privateuse1_backend_name())\n    return found\n",
     )
     fixed = (
         Fixed(
             'import torch\ndef ready(d):\n    return d.type in ("cuda", "xpu")  # streams\n',
-            'import torch\ndef ready(d):\n    return d.type in ("cuda", "xpu", torch._C._get_privateuse1_backend_name())  # streams\n',
+            "import torch\ndef ready(d):\n"
+            '    return d.type in ("cuda", "xpu", torch._C._get_privateuse1_backend_name())  # streams\n',
         ),
     )
 
@@ -92,7 +97,9 @@ class DeviceList(Rule):
             return None
         if context.guarded_by_device(node):
             return review(0.3, "a test for a CUDA device stands above it")
-        return defect(0.75, "several accelerators are listed, so the list means accelerators in general", "no PrivateUse1 in it")
+        return defect(
+            0.75, "several accelerators are listed, so the list means accelerators in general", "no PrivateUse1 in it"
+        )
 
     def rewrite(self, context: Context, match: Match) -> Rewrite | None:
         summary = "add torch._C._get_privateuse1_backend_name(), or ask for the capability"
@@ -102,7 +109,9 @@ class DeviceList(Rule):
         if match.about == "keys":
             return Rewrite(Level.DISPLAY, 'add "PrivateUse1"', "the kernel behind the key has to exist")
         if function is None or _is_default(function, node):
-            return Rewrite(Level.DISPLAY, summary, "evaluated at import, where the name is not final; it has to become a call")
+            return Rewrite(
+                Level.DISPLAY, summary, "evaluated at import, where the name is not final; it has to become a call"
+            )
         if any("cache" in ast.dump(decorator) for scope in source.scopes(node) for decorator in scope.decorator_list):
             return Rewrite(Level.DISPLAY, summary, "a cached function would freeze the name before the rename")
         if reason := may_be_scripted(context, node):
@@ -124,5 +133,3 @@ def _is_default(function: ast.FunctionDef | ast.AsyncFunctionDef, node: ast.AST)
 def _names_devices_for_tests(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name.endswith("Info") or name.startswith(("skip", "only", "dtypes", "expectedFailure"))
-
-

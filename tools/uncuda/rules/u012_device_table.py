@@ -18,16 +18,19 @@ class DeviceTable(Rule):
     taxonomy = ("B4",)
     title = "a table keyed by device types has no entry for others"
     docs = Docs(
-        what="Finds dict literals whose keys are device types, with two accelerators or more, and to which nothing is ever added.",
+        what="Finds dict literals whose keys are device types, with two accelerators or more, and to which "
+        "nothing is ever added.",
         why="Looking up a plugin's device raises KeyError or quietly takes the default for a CPU.",
-        instead="Ask the device's module, give the table a registration function, or look up with a general entry as the default.",
-        safety="Display only: the value for another device is not in the code. Tables that other code adds to are left alone.",
+        instead="Ask the device's module, give the table a registration function, or look up with a general "
+        "entry as the default.",
+        safety="Display only: the value for another device is not in the code. Tables that other code adds to "
+        "are left alone.",
     )
     bad = (
         'NAMES = {"cpu": "at::kCPU", "cuda": "at::kCUDA", "xpu": "at::kXPU"}\ndef name(d):\n    return NAMES[d.type]\n',
         'def spread(self, backend):\n    self.map = {"cpu": backend, "cuda": backend, "xpu": backend}\n',
     )
-    good = ('HANDLERS = {}\ndef register(kind, handler):\n    HANDLERS[kind] = handler\n',)
+    good = ("HANDLERS = {}\ndef register(kind, handler):\n    HANDLERS[kind] = handler\n",)
     leave_alone = (
         'MAP = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl"}\ndef register(kind, name):\n    MAP[kind] = name\n',
         'LINKS = {"cuda:0": "cuda:1", "cuda:1": "cuda:0"}\n',
@@ -57,7 +60,9 @@ class DeviceTable(Rule):
         return defect(0.65, "several accelerators are in the table", "nothing in the tree adds to it")
 
     def rewrite(self, context: Context, match: Match) -> Rewrite | None:
-        return Rewrite(Level.DISPLAY, "add an entry or a registration function", "the value for another device is not in the code")
+        return Rewrite(
+            Level.DISPLAY, "add an entry or a registration function", "the value for another device is not in the code"
+        )
 
 
 def _target(context: Context, node: ast.Dict) -> str:

@@ -18,7 +18,7 @@ class IsCudaGate(Rule):
     docs = Docs(
         what="Finds `is_cuda` used as a condition.",
         why="As with a device type: what the branch does is often wanted on every accelerator.",
-        instead="Ask for the capability, or serve every accelerator (`tensor.device.type != \"cpu\"`).",
+        instead='Ask for the capability, or serve every accelerator (`tensor.device.type != "cpu"`).',
         safety="Display only: whether the branch means CUDA or any accelerator is a decision.",
     )
     bad = ("import torch\ndef wait(x):\n    if x.is_cuda:\n        torch.cuda.synchronize(x.device)\n",)
@@ -40,4 +40,8 @@ class IsCudaGate(Rule):
         return judge_gate(context, match.node)
 
     def rewrite(self, context: Context, match: Match) -> Rewrite | None:
-        return Rewrite(Level.DISPLAY, "serve every accelerator, or ask for the capability", "the meaning of the branch is a decision")
+        return Rewrite(
+            Level.DISPLAY,
+            "serve every accelerator, or ask for the capability",
+            "the meaning of the branch is a decision",
+        )

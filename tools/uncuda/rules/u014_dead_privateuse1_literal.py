@@ -20,10 +20,13 @@ class DeadPrivateUse1Literal(Rule):
     taxonomy = ("B6",)
     title = 'a device type is compared with "privateuse1"'
     docs = Docs(
-        what='Finds `device.type == "privateuse1"` and membership of that literal in a list that a device type is looked up in.',
-        why='A PrivateUse1 device\'s type is the name its backend gave it, and "privateuseone" before that; the branch is dead.',
+        what='Finds `device.type == "privateuse1"` and membership of that literal in a list that a device '
+        "type is looked up in.",
+        why='A PrivateUse1 device\'s type is the name its backend gave it, and "privateuseone" before that; '
+        "the branch is dead.",
         instead="Compare with `torch._C._get_privateuse1_backend_name()`.",
-        safety='Safe: the comparison was never true. Where "privateuse1" is a registration token that callers pass by name '
+        safety='Safe: the comparison was never true. Where "privateuse1" is a registration token that callers '
+        "pass by name "
         "(serialization), it is left alone.",
     )
     bad = (
@@ -39,7 +42,9 @@ class DeadPrivateUse1Literal(Rule):
     fixed = (
         Fixed(
             'import torch\ndef kind(x):\n    if x.device.type == "privateuse1":  # any plugin\n        return 12\n',
-            "import torch\ndef kind(x):\n    if x.device.type == torch._C._get_privateuse1_backend_name():  # any plugin\n        return 12\n",
+            "import torch\ndef kind(x):\n"
+            "    if x.device.type == torch._C._get_privateuse1_backend_name():  # any plugin\n"
+            "        return 12\n",
             unsafe=False,
         ),
     )

@@ -18,14 +18,21 @@ class DeviceComparedWithText(Rule):
     taxonomy = ("B1",)
     title = "a device object is compared with the name of a type"
     docs = Docs(
-        what='Finds `x.device == "cuda"` and `x.device in ("cuda", ...)`, where the left side is a device and not its type.',
+        what='Finds `x.device == "cuda"` and `x.device in ("cuda", ...)`, where the left side is a device '
+        "and not its type.",
         why="A torch.device never equals a string of its type, so the branch is dead.",
         instead='Compare the type: `x.device.type == "npu"`.',
         safety="Unsafe: the branch begins to be taken. A `self.device` that holds a string is left to a person.",
     )
-    bad = ('def route(freqs):\n    if freqs.device == "npu":\n        return "native"\n', 'def f(x):\n    return x.device in ("cuda", "npu")\n')
+    bad = (
+        'def route(freqs):\n    if freqs.device == "npu":\n        return "native"\n',
+        'def f(x):\n    return x.device in ("cuda", "npu")\n',
+    )
     good = ('def right(freqs):\n    return freqs.device.type == "npu"\n',)
-    leave_alone = ('class Timer:\n    def start(self):\n        return self.device == "npu"\n', 'import sys\ndef f(a):\n    return a.device == b.device\n')
+    leave_alone = (
+        'class Timer:\n    def start(self):\n        return self.device == "npu"\n',
+        "import sys\ndef f(a):\n    return a.device == b.device\n",
+    )
     fixed = (
         Fixed(
             'def route(x):\n    return x.device == "npu"\n',
@@ -42,7 +49,11 @@ class DeviceComparedWithText(Rule):
             if not isinstance(left, ast.Attribute) or left.attr != "device" or not isinstance(left.value, ast.Name):
                 continue
             strings = string_constants(node.comparators[0])
-            if left.value.id not in ("self", "cls", "args", "torch", "config", "cfg", "opt", "options") and strings and all(text in DEVICE_TYPES for text in strings):
+            if (
+                left.value.id not in ("self", "cls", "args", "torch", "config", "cfg", "opt", "options")
+                and strings
+                and all(text in DEVICE_TYPES for text in strings)
+            ):
                 yield Match(node, left.value.id, "compares a device with the name of a type, which is never equal")
 
     def judge(self, context: Context, match: Match) -> Judgement | None:

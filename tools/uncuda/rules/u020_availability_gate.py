@@ -18,33 +18,43 @@ class AvailabilityGate(Rule):
     taxonomy = ("C1",)
     title = "torch.cuda.is_available() stands for any accelerator"
     docs = Docs(
-        what="Finds `torch.cuda.is_available()` (and `device_count()` as a condition) in front of code that any accelerator could run.",
-        why="On another accelerator the code is skipped without a word: no synchronize, no saved random state, no memory budget.",
+        what="Finds `torch.cuda.is_available()` (and `device_count()` as a condition) in front of code that "
+        "any accelerator could run.",
+        why="On another accelerator the code is skipped without a word: no synchronize, no saved random "
+        "state, no memory budget.",
         instead="Ask `torch.accelerator.is_available()` and make the calls behind it general too.",
-        safety="Unsafe: the gate and the calls behind it change together, or not at all; it also opens the path on MPS. A gate whose code uses "
+        safety="Unsafe: the gate and the calls behind it change together, or not at all; it also opens the "
+        "path on MPS. A gate whose code uses "
         "cudart, NCCL, NVTX, versions or capabilities of CUDA is left alone.",
     )
     bad = (
         "import torch\ndef flush(device):\n    if torch.cuda.is_available():\n        torch.cuda.synchronize(device)\n",
-        "import torch\ndef fit(n):\n    if not torch.cuda.is_available():\n        return n\n    _, total = torch.cuda.mem_get_info()\n    return min(n, total)\n",
+        "import torch\ndef fit(n):\n    if not torch.cuda.is_available():\n        return n\n"
+        "    _, total = torch.cuda.mem_get_info()\n    return min(n, total)\n",
     )
-    good = ("import torch\ndef flush(device):\n    if torch.accelerator.is_available():\n        torch.accelerator.synchronize(device)\n",)
+    good = (
+        "import torch\ndef flush(device):\n    if torch.accelerator.is_available():\n"
+        "        torch.accelerator.synchronize(device)\n",
+    )
     leave_alone = (
-        "import torch\ndef arch():\n    if torch.cuda.is_available():\n        return torch.cuda.get_device_capability()\n",
+        "import torch\ndef arch():\n    if torch.cuda.is_available():\n"
+        "        return torch.cuda.get_device_capability()\n",
         "import torch\ndef name():\n    return 'gpu' if torch.cuda.is_available() else 'cpu'\n",
-        "import torch\ndef warn():\n    if torch.cuda.is_available() and not torch.backends.cuda.matmul.allow_tf32:\n        print('slow')\n",
+        "import torch\ndef warn():\n"
+        "    if torch.cuda.is_available() and not torch.backends.cuda.matmul.allow_tf32:\n"
+        "        print('slow')\n",
     )
     fixed = (
         Fixed(
-            "import torch\ndef flush():\n    if torch.cuda.is_available():\n        torch.cuda.synchronize()  # order\n",
-            "import torch\ndef flush():\n    if torch.accelerator.is_available():\n        torch.accelerator.synchronize()  # order\n",
+            "import torch\ndef flush():\n    if torch.cuda.is_available():\n"
+            "        torch.cuda.synchronize()  # order\n",
+            "import torch\ndef flush():\n    if torch.accelerator.is_available():\n"
+            "        torch.accelerator.synchronize()  # order\n",
         ),
     )
 
     def match(self, context: Context) -> Iterator[Match]:
-        for node in context.source.nodes(ast.Call):
-            assert isinstance(node, ast.Call)
-            dotted = context.source.dotted(node.func) or ""
+        for node, dotted in context.source.calls:
             if cuda_member(dotted) == "is_available" and not node.args:
                 yield Match(node, dotted, "asks for CUDA where any accelerator would do")
 
@@ -69,9 +79,14 @@ class AvailabilityGate(Rule):
         edits = [Edit(*source.span(node.func), "torch.accelerator.is_available")]
         for root in region:
             for inner in ast.walk(root):
-                if isinstance(inner, ast.Call) and (member := cuda_member(source.dotted(inner.func) or "")) in SAME_SHAPE:
+                if (
+                    isinstance(inner, ast.Call)
+                    and (member := cuda_member(source.dotted(inner.func) or "")) in SAME_SHAPE
+                ):
                     assert member is not None
                     edits.append(Edit(*source.span(inner.func), SAME_SHAPE[member]))
         if len(edits) != len(uses.generic) + 1:
             return Rewrite(Level.DISPLAY, summary, "a function of torch.cuda is passed on, not called")
-        return Rewrite(Level.UNSAFE, summary, "opens the path on every accelerator, MPS included", tuple(edits), ("torch",))
+        return Rewrite(
+            Level.UNSAFE, summary, "opens the path on every accelerator, MPS included", tuple(edits), ("torch",)
+        )

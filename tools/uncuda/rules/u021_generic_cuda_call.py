@@ -18,15 +18,19 @@ class GenericCudaCall(Rule):
     taxonomy = ("C2",)
     title = "a general operation is asked of torch.cuda"
     docs = Docs(
-        what="Finds unguarded calls of torch.cuda for streams, events, synchronize, the current device and memory in general code.",
+        what="Finds unguarded calls of torch.cuda for streams, events, synchronize, the current device and "
+        "memory in general code.",
         why="They raise without CUDA, or they synchronize, measure or select a device that does not hold the data.",
         instead="Call torch.accelerator, or the module of the device at hand (`torch.get_device_module(device)`).",
-        safety="Safe for `synchronize()` and `empty_cache()` without arguments. Unsafe for the rest: indices, handles and isinstance checks may "
-        "depend on CUDA. Names whose shape differs are shown only; `torch.cuda.stream(s)` becomes the stream as a context.",
+        safety="Safe for `synchronize()` and `empty_cache()` without arguments. Unsafe for the rest: indices, "
+        "handles and isinstance checks may "
+        "depend on CUDA. Names whose shape differs are shown only; `torch.cuda.stream(s)` becomes the "
+        "stream as a context.",
     )
     bad = (
         "import torch\ndef time_it(f):\n    torch.cuda.synchronize()\n    f()\n",
-        "import torch\nclass Tracker:\n    def device(self):\n        return torch.device(self.kind, torch.cuda.current_device())\n",
+        "import torch\nclass Tracker:\n    def device(self):\n"
+        "        return torch.device(self.kind, torch.cuda.current_device())\n",
         "import torch\ndef run(s, f):\n    with torch.cuda.stream(s):\n        f()\n",
         "from torch.cuda import synchronize as sync\ndef wait():\n    sync()\n",
     )
@@ -39,15 +43,25 @@ class GenericCudaCall(Rule):
         "from typing import TYPE_CHECKING\nimport torch\nif TYPE_CHECKING:\n    x = torch.cuda.current_device()\n",
     )
     fixed = (
-        Fixed("import torch\ndef t():\n    torch.cuda.synchronize()  # wait\n", "import torch\ndef t():\n    torch.accelerator.synchronize()  # wait\n", unsafe=False),
-        Fixed("import torch\ndef run(s, f):\n    with torch.cuda.stream(s):\n        f()\n", "import torch\ndef run(s, f):\n    with s:\n        f()\n"),
-        Fixed("from torch.cuda import synchronize\ndef t():\n    synchronize()\n", "import torch\nfrom torch.cuda import synchronize\ndef t():\n    torch.accelerator.synchronize()\n", unsafe=False),
+        Fixed(
+            "import torch\ndef t():\n    torch.cuda.synchronize()  # wait\n",
+            "import torch\ndef t():\n    torch.accelerator.synchronize()  # wait\n",
+            unsafe=False,
+        ),
+        Fixed(
+            "import torch\ndef run(s, f):\n    with torch.cuda.stream(s):\n        f()\n",
+            "import torch\ndef run(s, f):\n    with s:\n        f()\n",
+        ),
+        Fixed(
+            "from torch.cuda import synchronize\ndef t():\n    synchronize()\n",
+            "import torch\nfrom torch.cuda import synchronize\ndef t():\n    torch.accelerator.synchronize()\n",
+            unsafe=False,
+        ),
     )
 
     def match(self, context: Context) -> Iterator[Match]:
-        for node in context.source.nodes(ast.Call):
-            assert isinstance(node, ast.Call)
-            member = cuda_member(context.source.dotted(node.func) or "")
+        for node, dotted in context.source.calls:
+            member = cuda_member(dotted)
             if member is not None and member != "is_available" and (member in SAME_SHAPE or member in OTHER_SHAPE):
                 yield Match(node, member, f"torch.cuda.{member}() where any accelerator would do")
 
@@ -63,7 +77,12 @@ class GenericCudaCall(Rule):
             return Rewrite(Level.DISPLAY, summary, "TorchScript knows no torch.accelerator")
         if context.cuda_guards(call):
             return Rewrite(Level.DISPLAY, summary, "changes together with the test above it")
-        if member == "stream" and isinstance(source.parents.get(call), ast.withitem) and len(call.args) == 1 and not call.keywords:
+        if (
+            member == "stream"
+            and isinstance(source.parents.get(call), ast.withitem)
+            and len(call.args) == 1
+            and not call.keywords
+        ):
             edit = Edit(*source.span(call), source.text(call.args[0]))
             return Rewrite(Level.UNSAFE, summary, "a stream that is None was allowed before", (edit,))
         if member not in SAME_SHAPE:

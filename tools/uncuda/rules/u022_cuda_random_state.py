@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator
 
 from ..context import Context
@@ -17,13 +16,18 @@ class CudaRandomState(Rule):
     taxonomy = ("C3",)
     title = "only CUDA's random state is seeded, saved or restored"
     docs = Docs(
-        what="Finds torch.cuda's seeding and random-state functions called in general code, also behind torch.cuda.is_available().",
-        why="On another accelerator the device's generator is neither seeded nor restored: runs differ, and nothing says so.",
-        instead="Ask `torch.get_device_module(torch.accelerator.current_accelerator())` for the same function, behind hasattr.",
-        safety="Display only: saving and restoring have to change together, through the same module and in the same modes.",
+        what="Finds torch.cuda's seeding and random-state functions called in general code, also behind "
+        "torch.cuda.is_available().",
+        why="On another accelerator the device's generator is neither seeded nor restored: runs differ, and "
+        "nothing says so.",
+        instead="Ask `torch.get_device_module(torch.accelerator.current_accelerator())` for the same function, "
+        "behind hasattr.",
+        safety="Display only: saving and restoring have to change together, through the same module and in the "
+        "same modes.",
     )
     bad = (
-        "import torch\ndef keep(fn):\n    if torch.cuda.is_available():\n        saved = torch.cuda.get_rng_state()\n    fn()\n"
+        "import torch\ndef keep(fn):\n    if torch.cuda.is_available():\n"
+        "        saved = torch.cuda.get_rng_state()\n    fn()\n"
         "    if torch.cuda.is_available():\n        torch.cuda.set_rng_state(saved)\n",
         "import torch\ndef seed(n):\n    torch.cuda.manual_seed_all(n)\n",
     )
@@ -34,11 +38,12 @@ class CudaRandomState(Rule):
     )
 
     def match(self, context: Context) -> Iterator[Match]:
-        for node in context.source.nodes(ast.Call):
-            assert isinstance(node, ast.Call)
-            member = cuda_member(context.source.dotted(node.func) or "")
+        for node, dotted in context.source.calls:
+            member = cuda_member(dotted)
             if member in RNG:
-                yield Match(node, str(member), f"torch.cuda.{member}() leaves out the generator of any other accelerator")
+                yield Match(
+                    node, str(member), f"torch.cuda.{member}() leaves out the generator of any other accelerator"
+                )
 
     def judge(self, context: Context, match: Match) -> Judgement | None:
         return judge_use(context, match.node)

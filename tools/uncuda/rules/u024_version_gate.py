@@ -17,14 +17,17 @@ class VersionGate(Rule):
     taxonomy = ("C5",)
     title = "how torch was built decides what may be done"
     docs = Docs(
-        what="Finds torch.version.cuda and torch.version.hip that lead to an error in code that weighs several devices.",
+        what="Finds torch.version.cuda and torch.version.hip that lead to an error in code that weighs "
+        "several devices.",
         why="The build says nothing about the device in use: a feature that it supports is refused.",
         instead="Ask the device or the collective backend in use for the capability.",
         safety="Display only: the capability to ask for is not in the code.",
     )
     bad = (
-        "import torch\ndef check():\n    cuda_ok = (torch.version.cuda is not None) or torch.version.hip is not None\n"
-        "    xpu_ok = torch.xpu.is_available()\n    if not (cuda_ok or xpu_ok):\n        raise TypeError('needs CUDA or XPU')\n",
+        "import torch\ndef check():\n"
+        "    cuda_ok = (torch.version.cuda is not None) or torch.version.hip is not None\n"
+        "    xpu_ok = torch.xpu.is_available()\n    if not (cuda_ok or xpu_ok):\n"
+        "        raise TypeError('needs CUDA or XPU')\n",
     )
     good = ("def check(group):\n    if not group.supports_bfloat16:\n        raise TypeError('no bf16')\n",)
     leave_alone = (
@@ -46,17 +49,27 @@ class VersionGate(Rule):
         statement = source.statement(node)
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             name = statement.targets[0].id
-            weighs_others = any(
-                (source.dotted(inner) or "").startswith(("torch.xpu.", "torch.mps.", "torch.mtia."))
-                for inner in ast.walk(function)
-                if isinstance(inner, ast.Attribute)
-            )
-            for gate in ast.walk(function):
-                if isinstance(gate, ast.If) and raises(gate.body) and any(getattr(inner, "id", "") == name for inner in ast.walk(gate.test)):
-                    if weighs_others and not context.knows_private_use(node):
-                        return defect(0.7, f"`{name}` decides whether an error is raised", "other devices are weighed, PrivateUse1 is not")
+            weighs = _weighs_others(context, function) and not context.knows_private_use(node)
+            if weighs and _decides_an_error(function, name):
+                reason = f"`{name}` decides whether an error is raised"
+                return defect(0.7, reason, "other devices are weighed, PrivateUse1 is not")
         place = judge_place(context, node)
         return review(0.2, "mostly a property of the build") if isinstance(place, bool) else None
 
     def rewrite(self, context: Context, match: Match) -> Rewrite | None:
-        return Rewrite(Level.DISPLAY, "ask the device or collective backend for the capability", "it is not in the code")
+        return Rewrite(
+            Level.DISPLAY, "ask the device or collective backend for the capability", "it is not in the code"
+        )
+
+
+def _weighs_others(context: Context, function: ast.AST) -> bool:
+    """Whether a function asks other vendors' modules too."""
+    modules = ("torch.xpu.", "torch.mps.", "torch.mtia.")
+    names = (inner for inner in ast.walk(function) if isinstance(inner, ast.Attribute))
+    return any((context.source.dotted(inner) or "").startswith(modules) for inner in names)
+
+
+def _decides_an_error(function: ast.AST, name: str) -> bool:
+    """Whether a variable is part of a condition under which the function raises."""
+    gates = (inner for inner in ast.walk(function) if isinstance(inner, ast.If) and raises(inner.body))
+    return any(getattr(inner, "id", "") == name for gate in gates for inner in ast.walk(gate.test))

@@ -22,7 +22,8 @@ class CudaModuleFallback(Rule):
         safety="Display only: callers may rely on getting some module.",
     )
     bad = (
-        "import torch\ndef module(name):\n    try:\n        return getattr(torch, name)\n    except AttributeError:\n        return torch.cuda\n",
+        "import torch\ndef module(name):\n    try:\n        return getattr(torch, name)\n"
+        "    except AttributeError:\n        return torch.cuda\n",
         "import torch\ndef module(name):\n    return getattr(torch, name, torch.cuda)\n",
     )
     good = ("import torch\ndef module(name):\n    return torch.get_device_module(name)\n",)
@@ -35,10 +36,13 @@ class CudaModuleFallback(Rule):
         source = context.source
         for node in source.nodes(ast.Attribute, ast.Name):
             assert isinstance(node, (ast.Attribute, ast.Name))
-            if source.dotted(node) != "torch.cuda" or not isinstance(node.ctx, ast.Load):
+            word = node.attr if isinstance(node, ast.Attribute) else source.imports.get(node.id, "").rpartition(".")[2]
+            if word != "cuda" or source.dotted(node) != "torch.cuda" or not isinstance(node.ctx, ast.Load):
                 continue
             parent = source.parents.get(node)
-            is_default = isinstance(parent, ast.Call) and source.dotted(parent.func) == "getattr" and parent.args[2:] == [node]
+            is_default = (
+                isinstance(parent, ast.Call) and source.dotted(parent.func) == "getattr" and parent.args[2:] == [node]
+            )
             is_last = isinstance(parent, ast.BoolOp) and isinstance(parent.op, ast.Or) and parent.values[-1] is node
             is_else = isinstance(parent, ast.IfExp) and parent.orelse is node
             if isinstance(parent, ast.Return) or is_default or is_last or is_else:

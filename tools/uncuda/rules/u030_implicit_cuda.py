@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..context import Context
 from ..finding import Edit, Level, Rewrite
 from ..judging import defect, out_of_scope, review
-from ..names import is_vendor, says_cuda_only
+from ..names import says_cuda_only
 from ..rule import Docs, Fixed, Judgement, Match, Rule
 from ..scripting import may_be_scripted
 from ..source import FUNCTIONS
@@ -28,10 +28,12 @@ class ImplicitCuda(Rule):
     taxonomy = ("F3",)
     title = "a function means CUDA without saying so"
     docs = Docs(
-        what="Finds calls that mean CUDA although the word is not there, as `torch.is_autocast_enabled()` without a device type.",
+        what="Finds calls that mean CUDA although the word is not there, as `torch.is_autocast_enabled()` without a "
+        "device type.",
         why="Autocast on another device is not seen: a fast path is taken, or a setting is lost, in silence.",
         instead="Pass the device type: `torch.is_autocast_enabled(x.device.type)`.",
-        safety="Unsafe: the answer changes for other devices, and a device without autocast must be asked with is_autocast_available first. "
+        safety="Unsafe: the answer changes for other devices, and a device without autocast must be "
+        "asked with is_autocast_available first. "
         "Rewritten only where a tensor's device is at hand; TorchScript knows the form without argument only.",
     )
     bad = (
@@ -46,22 +48,27 @@ class ImplicitCuda(Rule):
     )
     fixed = (
         Fixed(
-            "import torch\ndef fast(x):\n    y = torch.ones(2, device=x.device)\n    return y, torch.is_autocast_enabled()\n",
-            "import torch\ndef fast(x):\n    y = torch.ones(2, device=x.device)\n    return y, torch.is_autocast_enabled(x.device.type)\n",
+            "import torch\ndef fast(x):\n    y = torch.ones(2, device=x.device)\n"
+            "    return y, torch.is_autocast_enabled()\n",
+            "import torch\ndef fast(x):\n    y = torch.ones(2, device=x.device)\n"
+            "    return y, torch.is_autocast_enabled(x.device.type)\n",
         ),
     )
 
     def match(self, context: Context) -> Iterator[Match]:
-        for node in context.source.nodes(ast.Call):
-            assert isinstance(node, ast.Call)
-            dotted = context.source.dotted(node.func) or ""
+        for node, dotted in context.source.calls:
             head, _, name = dotted.rpartition(".")
-            if head in ("torch", "torch._C") and name in _IMPLICIT and len(node.args) == _IMPLICIT[name] and not node.keywords:
+            if (
+                head in ("torch", "torch._C")
+                and name in _IMPLICIT
+                and len(node.args) == _IMPLICIT[name]
+                and not node.keywords
+            ):
                 yield Match(node, name, f"{name}() without a device type means CUDA")
 
     def judge(self, context: Context, match: Match) -> Judgement | None:
         node, source = match.node, context.source
-        if out_of_scope(context, node) or says_cuda_only(source.path.removesuffix(".py")) or is_vendor(source.path):
+        if out_of_scope(context, node) or context.module_is_cuda:
             return None
         if any(says_cuda_only(scope.name) for scope in source.scopes(node)):
             return review(0.3, "the enclosing function is about CUDA by its name")
@@ -82,7 +89,7 @@ class ImplicitCuda(Rule):
         if match.about != "is_autocast_enabled" or tensor is None:
             return Rewrite(Level.DISPLAY, summary, "no device is at hand")
         end = source.span(call)[1] - 1
-        note = "the answer changes for other devices; one without autocast raises unless is_autocast_available is asked first"
+        note = "the answer changes for other devices; ask is_autocast_available first for one without autocast"
         return Rewrite(Level.UNSAFE, summary, note, (Edit(end, end, f"{tensor}.device.type"),))
 
 
@@ -90,7 +97,8 @@ def _asks_by_type(context: Context, function: ast.AST) -> bool:
     return any(
         isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in ("is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled", "set_autocast_dtype")
+        and inner.func.attr
+        in ("is_autocast_enabled", "get_autocast_dtype", "set_autocast_enabled", "set_autocast_dtype")
         and len(inner.args) > _IMPLICIT.get(inner.func.attr, 0)
         for inner in ast.walk(function)
     )

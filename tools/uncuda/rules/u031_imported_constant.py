@@ -16,18 +16,21 @@ class ImportedConstant(Rule):
     taxonomy = ("F6",)
     title = "a device is looked up in a constant that has no PrivateUse1"
     docs = Docs(
-        what="Finds membership tests and lookups in a module constant that holds device types, wherever it is defined, re-exports followed.",
+        what="Finds membership tests and lookups in a module constant that holds device types, wherever it "
+        "is defined, re-exports followed.",
         why="The line does not name a device, so a search for one misses it; a plugin's device is refused there.",
         instead="Ask for the capability, or make the constant a function that includes the registered backend.",
         safety="Display only: the constant is shared, and each use may mean something else.",
     )
     bad = (
         'KINDS = ("cuda", "xpu", "mps")\ndef is_fast(kind):\n    return kind in KINDS\n',
-        'NAMES = {"cpu": "at::kCPU", "cuda": "at::kCUDA", "xpu": "at::kXPU"}\ndef emit(d):\n    assert d.type in NAMES\n    return NAMES[d.type]\n',
+        'NAMES = {"cpu": "at::kCPU", "cuda": "at::kCUDA", "xpu": "at::kXPU"}\ndef emit(d):\n'
+        "    assert d.type in NAMES\n    return NAMES[d.type]\n",
     )
     good = ('UNITS = ["s", "ms"]\ndef is_unit(u):\n    return u in UNITS\n',)
     leave_alone = (
-        'import torch\nKINDS = ("cuda", "xpu", torch._C._get_privateuse1_backend_name())\ndef is_fast(kind):\n    return kind in KINDS\n',
+        'import torch\nKINDS = ("cuda", "xpu", torch._C._get_privateuse1_backend_name())\n'
+        "def is_fast(kind):\n    return kind in KINDS\n",
         'MAP = {"cuda": 1, "xpu": 2}\nMAP["other"] = 3\ndef f(k):\n    return MAP[k]\n',
     )
 
@@ -60,7 +63,11 @@ class ImportedConstant(Rule):
             return review(0.4, "the function treats PrivateUse1 beside it")
         if context.guarded_by_device(match.node):
             return None
-        return defect(0.7, "the constant lists several accelerators, so it means accelerators in general", "nothing adds to it")
+        return defect(
+            0.7, "the constant lists several accelerators, so it means accelerators in general", "nothing adds to it"
+        )
 
     def rewrite(self, context: Context, match: Match) -> Rewrite | None:
-        return Rewrite(Level.DISPLAY, "ask for the capability, or make the constant a function", "the constant is shared")
+        return Rewrite(
+            Level.DISPLAY, "ask for the capability, or make the constant a function", "the constant is shared"
+        )

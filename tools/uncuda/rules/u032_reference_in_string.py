@@ -22,17 +22,26 @@ class ReferenceInString(Rule):
         safety="Display only: it follows the code that it refers to.",
     )
     strongest = Verdict.REVIEW
-    bad = ('from unittest import mock\ndef test_it():\n    with mock.patch("torch.cuda.is_available", return_value=True):\n        pass\n',)
-    good = ('from unittest import mock\ndef test_it():\n    with mock.patch("torch.accelerator.is_available"):\n        pass\n',)
+    bad = (
+        "from unittest import mock\ndef test_it():\n"
+        '    with mock.patch("torch.cuda.is_available", return_value=True):\n        pass\n',
+    )
+    good = (
+        "from unittest import mock\ndef test_it():\n"
+        '    with mock.patch("torch.accelerator.is_available"):\n        pass\n',
+    )
     leave_alone = ('NAMES = ["torch.cuda.is_available"]\n', '"""About torch.cuda."""\n')
 
     def match(self, context: Context) -> Iterator[Match]:
-        for node in context.source.nodes(ast.Call):
-            assert isinstance(node, ast.Call)
-            name = (context.source.dotted(node.func) or "").rpartition(".")[2]
+        for node, dotted in context.source.calls:
+            name = dotted.rpartition(".")[2]
             if name in ("patch", "import_module", "__import__", "find_spec", "resolve_name") and node.args:
                 first = node.args[0]
-                if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value.startswith("torch.cuda"):
+                if (
+                    isinstance(first, ast.Constant)
+                    and isinstance(first.value, str)
+                    and first.value.startswith("torch.cuda")
+                ):
                     yield Match(first, name, f"refers to {first.value} by name")
 
     def judge(self, context: Context, match: Match) -> Judgement | None:
