@@ -117,6 +117,12 @@ def test_a_folder_that_cannot_be_written_is_refused_before_anything_runs(
     assert "cannot write the run folder" in capsys.readouterr().err
 
 
+def test_an_unknown_case_is_wrong_usage_and_leaves_no_folder(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(spec, "--case", "fake/segfalt/**", "--out", "r") == 2
+    assert "no case matches 'fake/segfalt/**'; the nearest id is 'fake/segfault/behaves/-/-'" in capsys.readouterr().err
+    assert not Path("r").exists()
+
+
 def test_resume_runs_only_what_is_left_and_survives_a_torn_line(spec: Path) -> None:
     run(spec, *HARMLESS, "--out", "r")
     lines = Path("r/run.jsonl").read_text().splitlines(keepends=True)
@@ -255,7 +261,10 @@ def test_listing_imports_neither_pytest_nor_rich(spec: Path) -> None:
     assert main(["list", "--backend", str(spec)]) == 0
     script = (
         "import sys\n"
+        "from pathlib import Path\n"
+        "from torch_conformance import process\n"
         "from torch_conformance.cli import main\n"
+        f"process.BOOTSTRAP = Path({str(Path(__file__).with_name('fake_bootstrap.py'))!r})\n"
         f"assert main(['list', '--backend', {str(spec)!r}, '--json']) == 0\n"
         "assert not {'torch', 'pytest', 'rich', 'jinja2'} & set(sys.modules)\n"
     )

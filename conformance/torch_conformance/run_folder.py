@@ -109,13 +109,16 @@ class RunFolder:
         self.close()
 
     def close(self) -> None:
-        """Give the folder free."""
+        """Give the folder free; one in which nothing was planned is removed again."""
         if self._lines is not None:
             self._lines.close()
             self._lines = None
         if not self._lock.closed:
             with contextlib.suppress(OSError):
                 self._lock.truncate(0)
+                if [entry.name for entry in self.path.iterdir()] == [LOCK]:
+                    (self.path / LOCK).unlink()
+                    self.path.rmdir()
             self._lock.close()
 
     def plan(self, cases: Sequence[Case]) -> None:
