@@ -6,6 +6,7 @@ Read from bytes by pieces: only a statement or a call that matters is parsed, so
 from __future__ import annotations
 
 import ast
+import copy
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -58,6 +59,13 @@ class Project:
         self._calls: dict[str, tuple[CallShape, ...]] = {}
         self._reached: dict[str, bool] = {}
         self._exports: dict[str, dict[str, str]] = {}
+
+    def with_file(self, path: str, data: bytes) -> Project:
+        """The same project with other content for one file; what the index knows of the rest is kept."""
+        _ = self.tables, self._module_paths  # read once, for every view
+        view = copy.copy(self)
+        view.files = {**self.files, path: data}
+        return view
 
     @cached_property
     def _module_paths(self) -> dict[str, str]:

@@ -62,7 +62,7 @@ def rewrite_all(project: Project, path: str, unsafe: bool, rounds: int = 4) -> R
     current = original
     applied: list[Finding] = []
     for _ in range(rounds):
-        view = Project({**project.files, path: current})
+        view = project if current is original else project.with_file(path, current)
         try:
             step = rewrite_file(path, current, scan_file(view, path), unsafe)
         except ReadError:
