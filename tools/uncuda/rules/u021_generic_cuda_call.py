@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..accelerator_calls import call_edits
 from ..context import Context
 from ..finding import Edit, Level, Rewrite
 from ..judging import judge_use
@@ -53,6 +54,10 @@ class GenericCudaCall(Rule):
             "import torch\ndef run(s, f):\n    with s:\n        f()\n",
         ),
         Fixed(
+            "import torch\ndef t(rank):\n    torch.cuda.set_device(device=rank)\n",
+            "import torch\ndef t(rank):\n    torch.accelerator.set_device_index(rank)\n",
+        ),
+        Fixed(
             "from torch.cuda import synchronize\ndef t():\n    synchronize()\n",
             "import torch\nfrom torch.cuda import synchronize\ndef t():\n    torch.accelerator.synchronize()\n",
             unsafe=False,
@@ -87,7 +92,10 @@ class GenericCudaCall(Rule):
             return Rewrite(Level.UNSAFE, summary, "a stream that is None was allowed before", (edit,))
         if member not in SAME_SHAPE:
             return Rewrite(Level.DISPLAY, summary, "the call has another shape")
+        edits = call_edits(source, call, member)
+        if edits is None:
+            return Rewrite(Level.DISPLAY, summary, "its arguments have no place in the other function")
         plain = not call.args and not call.keywords
         level = Level.SAFE if member in ("synchronize", "empty_cache") and plain else Level.UNSAFE
         note = "the same on CUDA" if level is Level.SAFE else "arguments, indices or handles may depend on CUDA"
-        return Rewrite(level, summary, note, (Edit(*source.span(call.func), target),), ("torch",))
+        return Rewrite(level, summary, note, edits, ("torch",))
