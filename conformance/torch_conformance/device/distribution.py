@@ -19,7 +19,7 @@ SLACK = 2.0
 """The device's distance may be this many times the largest distance between two sets of the reference."""
 
 LEAST = 2.7
-"""And at least this many times ``sqrt(2 / n)``: two sets of ``n`` independent values are further apart once in a million."""
+"""And at least this many times ``sqrt(2 / n)``, which sets of ``n`` independent values exceed once in a million."""
 
 
 @dataclass(slots=True)

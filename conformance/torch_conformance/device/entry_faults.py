@@ -137,6 +137,40 @@ def mismatched_pin_is_accepted(device: Device) -> None:
 @entry_fault
 def device_context_ignored(device: Device) -> None:
     """`with torch.device(...)` changes nothing."""
-    torch.utils._device.DeviceContext.__torch_function__ = (  # type: ignore[method-assign]
+    from torch.utils._device import DeviceContext
+
+    DeviceContext.__torch_function__ = (  # type: ignore[method-assign]
         lambda self, function, types, args=(), kwargs=None: function(*args, **(kwargs or {}))
     )
+
+
+@entry_fault
+def current_stream_is_always_default(device: Device) -> None:
+    """The current stream is reported as the default one, whatever was made current."""
+    first = [torch.accelerator.current_stream(index) for index in range(device.count)]
+    current = torch.accelerator.current_device_index
+    _replace(
+        torch.accelerator, "current_stream", lambda _: lambda index=None: first[current() if index is None else index]
+    )
+
+
+@entry_fault
+def resize_keeps_memory(device: Device) -> None:
+    """Resizing a storage to nothing keeps its memory."""
+    _replace(torch.UntypedStorage, "resize_", lambda resize: lambda self, size: resize(self, size) if size else self)
+
+
+@entry_fault
+def rng_draws_from_the_host(device: Device) -> None:
+    """Random numbers for the device take some from the CPU's generator."""
+
+    def make(rand: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        return lambda *args, **kwargs: (rand(1), rand(*args, **kwargs))[1]
+
+    _replace(torch, "rand", make)
+
+
+@entry_fault
+def cpu_generator_accepted(device: Device) -> None:
+    """A generator of the CPU is ignored where the device's is wanted."""
+    _replace(torch.Tensor, "uniform_", lambda uniform: lambda self, *args, generator=None: uniform(self, *args))

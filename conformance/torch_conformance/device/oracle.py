@@ -160,7 +160,7 @@ class OpenCase:
                 ran = run(self.source.info.op, arguments, process)
                 if cotangents and ran.raw is not None:
                     backward(ran, arguments, forms.Placer(CPU).place(forms.decode(cotangents)))
-                results.append(ran.outputs if ran.gradients is None else (*ran.gradients,))
+                results.append(ran.outputs if ran.gradients is None else (ran.outputs, *ran.gradients))
             sets.append(results)
         return Reference(sets)
 
@@ -185,12 +185,12 @@ class OpenCase:
         rules = Rules(
             functools.partial(tolerance, self.operator, self.case.id.behaviour, "alpha" in known.made.raw.kwargs),
             known.reference is None and self.operator not in UNINITIALISED,
-            result.device,
+            "cpu" if _stays_on_host(known.made.raw) else result.device,
             self.operator in MOVES and not self.source.backward,
         )
         if known.reference is not None:
             compare(got, wanted, rules, "output", verdict)
-            judge_draws(result.draws, known.reference, rules, verdict, "gradient" if self.source.backward else "output")
+            judge_draws(result.draws, known.reference, rules, verdict, "result")
             verdict.bitwise = False
         else:
             compare(got, wanted, rules, "output", verdict)
@@ -243,6 +243,11 @@ class OpenCase:
         parts = [short(raw.input), *(short(item) for item in raw.args)]
         parts += [f"{key}={short(value)}" for key, value in raw.kwargs.items()]
         return f"{self.operator}({', '.join(parts)})"[:400]
+
+
+def _stays_on_host(raw: internals.RawSample) -> bool:
+    """Whether a call names no device and takes no tensor, so that its result belongs on the CPU."""
+    return "device" not in raw.kwargs and not tensors_of(arguments_of(raw)) and "cpu" not in raw.args
 
 
 def _cotangent(output: torch.Tensor) -> torch.Tensor:

@@ -112,14 +112,14 @@ def dispatch_key(device_type: str) -> str:
 
 
 @overlay("mul.Tensor", caught_by="op/mul/forward/float32/-")
-def mul_off_by_ulp(device: Device, original: Kernel, *args: Any) -> torch.Tensor:
+def mul_off_by_ulp(target: Device, original: Kernel, /, *args: Any) -> torch.Tensor:
     """float32 products are off by one unit in the last place."""
     out: torch.Tensor = original(*args)
     return out.view(torch.int32).add(1).view(torch.float32) if out.dtype is torch.float32 else out
 
 
 @overlay("cat", caught_by="op/cat/forward/float32/-")
-def cat_drops_last_element(device: Device, original: Kernel, *args: Any, **kwargs: Any) -> torch.Tensor:
+def cat_drops_last_element(target: Device, original: Kernel, /, *args: Any, **kwargs: Any) -> torch.Tensor:
     """The last element of a concatenation stays zero."""
     out: torch.Tensor = original(*args, **kwargs)
     if out.numel() > 1:
@@ -128,21 +128,21 @@ def cat_drops_last_element(device: Device, original: Kernel, *args: Any, **kwarg
 
 
 @overlay("round", caught_by="op/round/forward/float32/-")
-def round_loses_sign_of_zero(device: Device, original: Kernel, *args: Any) -> torch.Tensor:
+def round_loses_sign_of_zero(target: Device, original: Kernel, /, *args: Any) -> torch.Tensor:
     """A small negative number rounds to zero, not to negative zero."""
     out: torch.Tensor = original(*args)
     return out.add(0.0) if out.is_floating_point() else out
 
 
 @overlay("floor_divide", caught_by="op/floor_divide/forward/int64/-")
-def floor_divide_truncates(device: Device, original: Kernel, x: Any, y: Any) -> torch.Tensor:
+def floor_divide_truncates(target: Device, original: Kernel, /, x: Any, y: Any) -> torch.Tensor:
     """Integer division of negative numbers rounds to zero."""
     out: torch.Tensor = torch.div(x, y, rounding_mode="trunc")
     return out
 
 
 @overlay("pow.Tensor_Tensor", caught_by="op/pow/forward/int8/-")
-def integers_saturate(device: Device, original: Kernel, x: Any, y: Any) -> torch.Tensor:
+def integers_saturate(target: Device, original: Kernel, /, x: Any, y: Any) -> torch.Tensor:
     """An int8 power that overflows sticks at the largest value and does not wrap."""
     out: torch.Tensor = original(x, y)
     if out.dtype is not torch.int8:
@@ -151,13 +151,13 @@ def integers_saturate(device: Device, original: Kernel, x: Any, y: Any) -> torch
 
 
 @overlay("_conj_physical", caught_by="op/conj_physical/forward/complex64/-")
-def conjugate_forgotten(device: Device, original: Kernel, x: torch.Tensor) -> torch.Tensor:
+def conjugate_forgotten(target: Device, original: Kernel, /, x: torch.Tensor) -> torch.Tensor:
     """conj_physical copies complex numbers as they are."""
     return x.clone()
 
 
 @overlay("sort.stable", caught_by="op/sort/forward/float32/-")
-def sort_indices_reversed(device: Device, original: Kernel, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
+def sort_indices_reversed(target: Device, original: Kernel, /, *args: Any, **kwargs: Any) -> tuple[torch.Tensor, ...]:
     """sort returns its values in order and its indices backwards."""
     values, indices = original(*args, **kwargs)
     return values, indices.flip(-1) if indices.dim() else indices
@@ -174,13 +174,13 @@ def mean_keepdim_takes_other_dimension(
 
 
 @overlay("gather", caught_by="op/gather/forward/float32/-")
-def gather_reads_one_before(device: Device, original: Kernel, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
+def gather_reads_one_before(target: Device, original: Kernel, /, x: Any, dim: int, index: Any, **kwargs: Any) -> Any:
     """gather reads the element before the one that is asked for."""
     return original(x, dim, (index - 1).clamp(min=0) if index.numel() else index, **kwargs)
 
 
 @overlay("var.correction", caught_by="op/var/forward/float32/-")
-def variance_ignores_correction(device: Device, original: Kernel, x: Any, dim: Any = None, **kwargs: Any) -> Any:
+def variance_ignores_correction(target: Device, original: Kernel, /, x: Any, dim: Any = None, **kwargs: Any) -> Any:
     """var divides by the number of elements, whatever correction is asked for."""
     return original(x, dim, **{**kwargs, "correction": 0})
 
@@ -189,14 +189,14 @@ def variance_ignores_correction(device: Device, original: Kernel, x: Any, dim: A
 
 
 @overlay("_linalg_det", caught_by="op/linalg.det/forward/float32/-")
-def empty_determinant_is_zero(device: Device, original: Kernel, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def empty_determinant_is_zero(target: Device, original: Kernel, /, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The determinant of a matrix without elements is zero and not one."""
     out, *rest = original(x)
     return (out.zero_() if x.shape[-1] == 0 else out, *rest)
 
 
 @overlay("clone", caught_by="op/ravel/forward/float32/-")
-def clone_ignores_strides(device: Device, original: Kernel, x: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+def clone_ignores_strides(target: Device, original: Kernel, /, x: torch.Tensor, **kwargs: Any) -> torch.Tensor:
     """Cloning a non-contiguous tensor reads its memory in order."""
     if x.layout == torch.strided and not x.is_contiguous() and x.numel() and 0 not in x.stride():
         x = x.as_strided(x.shape, torch.empty(x.shape, device="meta").stride())
@@ -204,12 +204,12 @@ def clone_ignores_strides(device: Device, original: Kernel, x: torch.Tensor, **k
     return out
 
 
-@overlay("empty.memory_format", caught_by="transfer/size/zero-and-scalar/-/-")
-def zero_size_is_an_error(device: Device, original: Kernel, size: Any, **kwargs: Any) -> torch.Tensor:
+@overlay("empty.memory_format", "empty_strided", caught_by="transfer/size/zero-and-scalar/-/-")
+def zero_size_is_an_error(target: Device, original: Kernel, /, size: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
     """A tensor without elements cannot be made."""
     if 0 in size and len(size) > 1:
         raise RuntimeError(f"cannot allocate a tensor of size {size}")
-    out: torch.Tensor = original(size, **kwargs)
+    out: torch.Tensor = original(size, *args, **kwargs)
     return out
 
 
@@ -217,7 +217,7 @@ def zero_size_is_an_error(device: Device, original: Kernel, size: Any, **kwargs:
 
 
 @overlay("empty.memory_format", caught_by="factory/filled/dtype/-/-")
-def factory_ignores_dtype(device: Device, original: Kernel, size: Any, **kwargs: Any) -> torch.Tensor:
+def factory_ignores_dtype(target: Device, original: Kernel, /, size: Any, **kwargs: Any) -> torch.Tensor:
     """Where float16 is asked for, float32 is made."""
     if kwargs.get("dtype") is torch.float16:
         kwargs["dtype"] = torch.float32
@@ -226,7 +226,7 @@ def factory_ignores_dtype(device: Device, original: Kernel, size: Any, **kwargs:
 
 
 @overlay("empty_strided", caught_by="factory/unfilled/shape-and-strides/-/-")
-def strides_ignored(device: Device, original: Kernel, size: Any, stride: Any, **kwargs: Any) -> torch.Tensor:
+def strides_ignored(target: Device, original: Kernel, /, size: Any, stride: Any, **kwargs: Any) -> torch.Tensor:
     """Memory that is asked for with strides is contiguous."""
     contiguous = torch.empty(size, device="meta").stride()
     out: torch.Tensor = original(size, contiguous, **kwargs)
@@ -234,7 +234,7 @@ def strides_ignored(device: Device, original: Kernel, size: Any, stride: Any, **
 
 
 @overlay("empty.memory_format", caught_by="factory/memory/is-its-own/-/-")
-def allocations_overlap(device: Device, original: Kernel, size: Any, **kwargs: Any) -> torch.Tensor:
+def allocations_overlap(target: Device, original: Kernel, /, size: Any, **kwargs: Any) -> torch.Tensor:
     """Small tensors of one dtype all lie at the same address."""
     key = kwargs.get("dtype") or torch.get_default_dtype()
     count = 1
@@ -248,21 +248,21 @@ def allocations_overlap(device: Device, original: Kernel, size: Any, **kwargs: A
 
 
 @overlay("argmax", caught_by="op/argmax/forward/float32/-")
-def argmax_is_int32(device: Device, original: Kernel, *args: Any) -> torch.Tensor:
+def argmax_is_int32(target: Device, original: Kernel, /, *args: Any) -> torch.Tensor:
     """argmax gives int32 indices."""
     out: torch.Tensor = original(*args)
     return out.to(torch.int32)
 
 
 @overlay("tril", caught_by="op/tril/forward/float32/-")
-def output_has_transposed_strides(device: Device, original: Kernel, *args: Any) -> torch.Tensor:
+def output_has_transposed_strides(target: Device, original: Kernel, /, *args: Any) -> torch.Tensor:
     """Results of two or more dimensions are laid out as their transpose is."""
     out: torch.Tensor = original(*args)
     return out.mT.contiguous().mT if out.dim() >= 2 else out
 
 
 @overlay("neg", caught_by="op/neg/forward/float32/-")
-def neg_writes_to_its_input(device: Device, original: Kernel, x: torch.Tensor) -> torch.Tensor:
+def neg_writes_to_its_input(target: Device, original: Kernel, /, x: torch.Tensor) -> torch.Tensor:
     """neg is right, but its input is negated too."""
     out: torch.Tensor = original(x)
     if not x._is_zerotensor():
@@ -271,20 +271,27 @@ def neg_writes_to_its_input(device: Device, original: Kernel, x: torch.Tensor) -
 
 
 @overlay("zero_", caught_by="op/zero_/forward/float32/-")
-def zero_not_in_place(device: Device, original: Kernel, x: torch.Tensor) -> torch.Tensor:
+def zero_not_in_place(target: Device, original: Kernel, /, x: torch.Tensor) -> torch.Tensor:
     """zero_ zeroes a copy."""
     return x
 
 
+@overlay("set_.source_Storage_storage_offset", caught_by="factory/set/shares-a-storage/-/-")
+def set_copies(target: Device, original: Kernel, /, x: torch.Tensor, storage: Any, *args: Any) -> torch.Tensor:
+    """set_ gives a tensor a copy of the storage."""
+    out: torch.Tensor = original(x, storage.clone(), *args)
+    return out
+
+
 @overlay("tanh_backward", caught_by="op/tanh/backward/float32/-")
-def gradient_twice_as_large(device: Device, original: Kernel, *args: Any) -> torch.Tensor:
+def gradient_twice_as_large(target: Device, original: Kernel, /, *args: Any) -> torch.Tensor:
     """The gradient of tanh is doubled."""
     out: torch.Tensor = original(*args)
     return out * 2
 
 
 @overlay("index_select", caught_by="op/index_select/forward/float32/-")
-def refused_without_reason(device: Device, original: Kernel, *args: Any) -> torch.Tensor:
+def refused_without_reason(target: Device, original: Kernel, /, *args: Any) -> torch.Tensor:
     """index_select raises NotImplementedError."""
     raise NotImplementedError("aten::index_select is not implemented on this device")
 
@@ -293,16 +300,16 @@ def refused_without_reason(device: Device, original: Kernel, *args: Any) -> torc
 
 
 @overlay("uniform_", caught_by="op/uniform/forward/float32/-")
-def uniform_does_not_advance(device: Device, original: Kernel, *args: Any, **kwargs: Any) -> torch.Tensor:
+def uniform_does_not_advance(target: Device, original: Kernel, /, *args: Any, **kwargs: Any) -> torch.Tensor:
     """Uniform numbers leave the generator as it was."""
-    state = device.get_rng_state()
+    state = target.get_rng_state()
     out: torch.Tensor = original(*args, **kwargs)
-    device.set_rng_state(state)
+    target.set_rng_state(state)
     return out
 
 
 @overlay("normal_", caught_by="op/randn_like/forward/float32/-")
-def normal_is_too_wide(device: Device, original: Kernel, *args: Any, **kwargs: Any) -> torch.Tensor:
+def normal_is_too_wide(target: Device, original: Kernel, /, *args: Any, **kwargs: Any) -> torch.Tensor:
     """Normal numbers have twice the standard deviation."""
     out: torch.Tensor = original(*args, **kwargs)
     return out.mul_(2)

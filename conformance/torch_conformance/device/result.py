@@ -125,6 +125,8 @@ def host_bytes(tensor: torch.Tensor) -> bytes | None:
     """The values of a strided tensor, contiguous, as bytes; None where a device holds none."""
     if tensor.device.type == "meta":
         return None
+    if tensor._is_zerotensor():
+        return bytes(tensor.numel() * tensor.element_size())  # it has no memory that could be read
     host = tensor.cpu().resolve_conj().resolve_neg().contiguous()
     size = host.numel() * host.element_size()
     return ctypes.string_at(host.data_ptr(), size) if size else b""

@@ -84,7 +84,7 @@ def _cotangents(sample: Sample, device: torch.device) -> list[torch.Tensor]:
 
 
 def _draw(device: Device, ran: Ran, before: tuple[bytes, bytes] | None) -> Draw:
-    outputs = ran.outputs if ran.gradients is None else (*ran.gradients,)
+    outputs = ran.outputs if ran.gradients is None else (ran.outputs, *ran.gradients)
     if before is None:
         return Draw(outputs)
     after = _states(device)

@@ -38,7 +38,7 @@ def event(device: Device, timed: bool = False) -> torch.Event:
     "stream/context/switches-and-restores",
     words="Inside `with stream` that stream is current; leaving it, by an exception too, brings the old one back.",
     source=STREAM,
-    fault="new_stream_is_default",
+    fault="current_stream_is_always_default",
     needs=NEEDS,
     profile="smoke",
 )
@@ -129,7 +129,7 @@ def current_per_thread(device: Device) -> None:
     "stream/current/is-per-device",
     words="Each device has a current stream of its own.",
     source="https://docs.pytorch.org/docs/stable/generated/torch.accelerator.current_stream.html",
-    fault="set_stream_ignores_device",
+    fault="current_stream_is_always_default",
     needs=NEEDS,
     devices=2,
 )
