@@ -136,5 +136,5 @@ def _folders(root: Path) -> tuple[Path, Path]:
 
 def _remove(*folders: Path) -> None:
     for folder in folders:
-        if folder.exists():
+        if folder.is_dir():
             shutil.rmtree(folder)

@@ -11,6 +11,11 @@ import neuron_ref
 PACKAGE = Path(neuron_ref.__file__).parent
 
 
+def import_path(first: Path) -> str:
+    """A value for ``PYTHONPATH`` that puts a folder before what is there."""
+    return os.pathsep.join(filter(None, [str(first), os.environ.get("PYTHONPATH")]))
+
+
 def run_python(
     program: str, *, path: Path | None = None, environment: dict[str, str] | None = None, timeout_s: float = 120
 ) -> subprocess.CompletedProcess[str]:
@@ -24,7 +29,7 @@ def run_python(
     """
     variables = os.environ | (environment or {})
     if path is not None:
-        variables["PYTHONPATH"] = str(path)
+        variables["PYTHONPATH"] = import_path(path)
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
         capture_output=True,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from neuron_ref import NeuronRefError, enabling
-from python_process import output_of
+from python_process import import_path, output_of
 
 
 def test_after_enabling_importing_torch_activates_the_device(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_enabling_twice_is_enabling_once(tmp_path: Path) -> None:
 def _command(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "neuron_ref.cli", *arguments],
-        env=os.environ | {"PYTHONPATH": str(path)},
+        env=os.environ | {"PYTHONPATH": import_path(path)},
         capture_output=True,
         text=True,
         check=False,

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from python_process import PACKAGE, output_of
+from python_process import PACKAGE, import_path, output_of
 
 _MODULE = """
 #include <Python.h>
@@ -35,7 +35,7 @@ class Tree:
         file.write_text(text)
 
     def build(self, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        variables = os.environ | {"PYTHONPATH": str(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache")}
+        variables = os.environ | {"PYTHONPATH": import_path(self.folder), "XDG_CACHE_HOME": str(self.folder / "cache")}
         return subprocess.run(
             [sys.executable, "-m", "neuron_ref.build", *options],
             env=variables | environment,
@@ -107,7 +107,7 @@ def test_a_missing_compiler_is_named_with_what_to_install(tree: Tree) -> None:
 
 
 def test_a_missing_torch_is_named_with_what_to_install(tree: Tree) -> None:
-    variables = os.environ | {"PYTHONPATH": str(tree.folder)}
+    variables = os.environ | {"PYTHONPATH": import_path(tree.folder)}
     done = subprocess.run(
         # Without site-packages there is no torch.
         [sys.executable, "-S", "-m", "neuron_ref.build"],
@@ -144,7 +144,7 @@ def test_wrong_options_are_wrong_usage(tree: Tree, options: list[str]) -> None:
 
 
 def test_two_builds_at_a_time_both_end_with_the_same_library(tree: Tree) -> None:
-    variables = os.environ | {"PYTHONPATH": str(tree.folder), "XDG_CACHE_HOME": str(tree.folder / "cache")}
+    variables = os.environ | {"PYTHONPATH": import_path(tree.folder), "XDG_CACHE_HOME": str(tree.folder / "cache")}
     command = [sys.executable, "-m", "neuron_ref.build"]
     both = [subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     said = sorted(process.communicate(timeout=120)[0].split(" (")[0].split(" in ")[0] for process in both)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from neuron_ref import stamp
-from python_process import PACKAGE
+from python_process import PACKAGE, import_path
 
 
 def _command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -46,14 +46,14 @@ def unbuilt(tmp_path: Path) -> Path:
 
 
 def test_info_without_a_build_says_so_and_how_to_get_one(unbuilt: Path) -> None:
-    done = _command("info", PYTHONPATH=str(unbuilt))
+    done = _command("info", PYTHONPATH=import_path(unbuilt))
     assert done.returncode == 1
     assert "build       missing" in done.stdout
     assert "-m neuron_ref.build" in done.stdout
 
 
 def test_enabling_without_a_build_is_refused(unbuilt: Path) -> None:
-    done = _command("enable", PYTHONPATH=str(unbuilt))
+    done = _command("enable", PYTHONPATH=import_path(unbuilt))
     assert done.returncode == 3
     assert "neuron_ref is not built" in done.stderr
 

@@ -117,9 +117,11 @@ def test_events_are_instances_wherever_they_come_from(neuron: ModuleType) -> Non
 def test_a_stream_that_waits_for_an_event_is_busy_until_it_is_reached(neuron: ModuleType) -> None:
     first, second = neuron.Stream(), neuron.Stream()
     neuron._sleep(0.1, first)
-    second.wait_event(first.record_event())
+    event = first.record_event()
+    second.wait_event(event)
+    assert not second.query()
     second.synchronize()
-    assert first.query()
+    assert event.query()
 
 
 def test_a_stream_says_what_it_is(neuron: ModuleType) -> None:
