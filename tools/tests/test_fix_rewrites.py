@@ -129,3 +129,8 @@ def test_the_command_touches_only_files_that_change_and_a_second_run_changes_not
     stamp = changed.stat().st_mtime_ns, changed.stat().st_ino
     assert main(["fix", str(tmp_path), "--write", "--unsafe"]) == 0
     assert (changed.stat().st_mtime_ns, changed.stat().st_ino) == stamp
+
+
+def test_a_device_keyword_becomes_positional_behind_a_gate_too() -> None:
+    code = "import torch\ndef f(d):\n    if torch.cuda.is_available():\n        torch.cuda.synchronize(device=d)\n"
+    assert "torch.accelerator.synchronize(d)" in (fixed(code) or "")

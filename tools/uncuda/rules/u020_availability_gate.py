@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from ..accelerator_calls import call_edits
 from ..context import Context
 from ..finding import Edit, Level, Rewrite
 from ..judging import judge_gate, judge_place, review
@@ -77,15 +78,16 @@ class AvailabilityGate(Rule):
         if uses.specific or not uses.generic or not all(cuda_member(name) in SAME_SHAPE for name in uses.generic):
             return Rewrite(Level.DISPLAY, summary, "the calls behind the gate need a person")
         edits = [Edit(*source.span(node.func), "torch.accelerator.is_available")]
-        for root in region:
-            for inner in ast.walk(root):
-                if (
-                    isinstance(inner, ast.Call)
-                    and (member := cuda_member(source.dotted(inner.func) or "")) in SAME_SHAPE
-                ):
-                    assert member is not None
-                    edits.append(Edit(*source.span(inner.func), SAME_SHAPE[member]))
-        if len(edits) != len(uses.generic) + 1:
+        calls = 0
+        for inner in (inner for root in region for inner in ast.walk(root) if isinstance(inner, ast.Call)):
+            member = cuda_member(source.dotted(inner.func) or "")
+            if member in SAME_SHAPE:
+                new = call_edits(source, inner, str(member))
+                if new is None:
+                    return Rewrite(Level.DISPLAY, summary, "the calls behind the gate need a person")
+                calls += 1
+                edits += new
+        if calls != len(uses.generic):
             return Rewrite(Level.DISPLAY, summary, "a function of torch.cuda is passed on, not called")
         return Rewrite(
             Level.UNSAFE, summary, "opens the path on every accelerator, MPS included", tuple(edits), ("torch",)
