@@ -12,7 +12,6 @@ from pathlib import Path
 
 from torch_conformance import digest
 from torch_conformance.backend import Backend, BackendSpec
-from torch_conformance.case import Case
 from torch_conformance.discovery import find_backend
 from torch_conformance.errors import ConformanceError
 from torch_conformance.interpreter import ask
@@ -168,21 +167,28 @@ class _Bench:
             if found != (overlay.folder / "torch").resolve():
                 raise VerifyError(f"{spec.name} would import torch from {found}, wanted the overlay {overlay.folder}")
         named = {case for patch in self._series.patches for case in patch.cases}
-        chosen = [case for case in self._cases(spec, families) if not case.sampled or str(case.id) in named]
+        chosen_families = families or self._clause_families(spec)
+        plan = load_plan(spec, families=chosen_families)
+        chosen = [
+            case
+            for case in plan.cases
+            if case.id.family in chosen_families and (not case.sampled or str(case.id) in named)
+        ]
         self._say(f"{spec.name}: {len(chosen)} cases with {where}")
-        plan = {str(case.id): case for case in chosen}
-        with Session(spec, profile="core", cases=plan, op_db=any(case.sampled for case in chosen)) as session:
+        op_db = any(case.sampled for case in chosen)
+        with Session(spec, profile="core", cases=plan.by_id, op_db=op_db) as session:
             backend = session.start()
-            outcomes = {name: session.run(case) for name, case in plan.items()}
+            outcomes = {str(case.id): session.run(case) for case in chosen}
         return _Run(backend, {name: Seen(out.kind.value, out.message) for name, out in outcomes.items()})
 
-    def _cases(self, spec: BackendSpec, families: tuple[str, ...] | None) -> list[Case]:
-        if families is None:
-            # Which families are clauses is known from the plain plan; listing no other saves importing op_db.
-            plain = dataclasses.replace(spec, path=(), env={})
-            families = tuple(dict.fromkeys(case.id.family for case in load_plan(plain).cases if not case.sampled))
-        plan = load_plan(spec, families=families)
-        return [case for case in plan.cases if case.id.family in families]
+    def _clause_families(self, spec: BackendSpec) -> tuple[str, ...]:
+        """Families without sampled cases, and those of the named cases: known from the plan of plain torch.
+
+        Asking an overlay for these alone saves importing op_db there.
+        """
+        plain = self._cpu if spec.name == self._cpu.name else self._device
+        clauses = [case.id.family for case in load_plan(plain).cases if not case.sampled]
+        return tuple(dict.fromkeys([*clauses, *_families(self._series.patches)]))
 
 
 def _families(patches: Sequence[Patch]) -> tuple[str, ...]:
