@@ -91,11 +91,12 @@ class _Pickler(pickle.Pickler):
     def _tensor(self, tensor: torch.Tensor) -> TensorForm:
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
             raise Unencodable(f"a tensor of type {type(tensor).__name__}")
-        head = (name_of(tensor.dtype), tuple(tensor.shape), tensor.requires_grad)
-        parameter = isinstance(tensor, torch.nn.Parameter)
         plain = tensor.detach()
         if plain.is_nested:
-            return TensorForm("", (), tensor.requires_grad, "nested", parts=self._all(*plain.unbind()))
+            parts = self._all(*plain.unbind())
+            return TensorForm(name_of(plain.dtype), (), tensor.requires_grad, "nested", parts=parts)
+        head = (name_of(plain.dtype), tuple(plain.shape), tensor.requires_grad)
+        parameter = isinstance(tensor, torch.nn.Parameter)
         if plain.layout == torch.sparse_coo:
             parts = self._all(plain._indices(), plain._values())
             return TensorForm(*head, "sparse_coo", parts=parts, extra=(plain.is_coalesced(),))
