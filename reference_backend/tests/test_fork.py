@@ -1,49 +1,58 @@
 """What a process may do that was forked after the device was initialised: nothing, with a clear error."""
 
+import json
+
 import pytest
 from python_process import output_of
 
-IN_CHILD = """
-    import os, sys, torch, neuron_ref
+STATEMENTS = [
+    "torch.ones(3, device='neuron')",
+    "tensor.add_(1)",
+    "tensor.cpu()",
+    "tensor[0].item()",
+    "torch.accelerator.synchronize()",
+    "torch.accelerator.set_device_index(1)",
+    "torch.accelerator.memory_stats()",
+    "torch.accelerator.empty_cache()",
+    "torch.zeros(3).pin_memory()",
+    "event.synchronize()",
+    "torch.Stream('neuron').synchronize()",
+    "torch.randn(3, device='neuron')",
+]
+
+IN_CHILDREN = """
+    import json, os, sys, torch, neuron_ref
     neuron_ref.activate()
     tensor = torch.ones(1000, device="neuron")
     event = torch.Event("neuron")
     event.record()
-    child = os.fork()
-    if child == 0:
-        try:
-            {statement}
-        except RuntimeError as error:
-            print(error, flush=True)
-        else:
-            print("no error", flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
+    for number, statement in enumerate(STATEMENTS):
+        child = os.fork()
+        if child == 0:
+            try:
+                exec(statement)
+            except RuntimeError as error:
+                message = str(error)
+            else:
+                message = "no error"
+            print(json.dumps({statement: message}), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
     assert tensor.cpu().eq(1).all()
 """
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "torch.ones(3, device='neuron')",
-        "tensor.add_(1)",
-        "tensor.cpu()",
-        "tensor[0].item()",
-        "torch.accelerator.synchronize()",
-        "torch.accelerator.set_device_index(1)",
-        "torch.accelerator.memory_stats()",
-        "torch.accelerator.empty_cache()",
-        "torch.zeros(3).pin_memory()",
-        "event.synchronize()",
-        "torch.Stream('neuron').synchronize()",
-        "torch.randn(3, device='neuron')",
-    ],
-)
-def test_every_use_in_a_forked_child_raises_and_names_spawn(statement: str) -> None:
-    printed = output_of(IN_CHILD.format(statement=statement))
-    assert "Cannot re-initialize neuron in forked subprocess" in printed
-    assert "'spawn'" in printed
+@pytest.fixture(scope="module")
+def messages() -> dict[str, str]:
+    """What each statement raised, each in a child of its own of one process."""
+    printed = output_of(IN_CHILDREN.replace("STATEMENTS", repr(STATEMENTS)))
+    return {key: value for line in printed.splitlines() for key, value in json.loads(line).items()}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_every_use_in_a_forked_child_raises_and_names_spawn(statement: str, messages: dict[str, str]) -> None:
+    assert "Cannot re-initialize neuron in forked subprocess" in messages[statement]
+    assert "'spawn'" in messages[statement]
 
 
 def test_a_child_cannot_write_into_the_tensors_of_its_parent() -> None:

@@ -197,19 +197,20 @@ def test_elapsed_time_of_events_without_timing_is_an_error() -> None:
     start, end = torch.Event("neuron"), torch.Event("neuron")
     start.record()
     end.record()
-    with pytest.raises(RuntimeError, match="timing"):
+    with pytest.raises(ValueError, match="enable_timing"):
         start.elapsed_time(end)
 
 
 def test_an_event_may_be_dropped_while_a_stream_waits_for_it() -> None:
     first, second = torch.Stream("neuron"), torch.Stream("neuron")
     event = torch.Event("neuron")
-    sleep_on(first)
+    sleep_on(first, 0.5)
     event.record(first)
     second.wait_event(event)
     del event
     gc.collect()
-    assert seconds_of(second.synchronize) > DELAY_S / 2
+    second.synchronize()
+    assert first.query()
 
 
 def test_a_block_with_a_recorded_stream_is_not_used_again_before_the_stream_passed() -> None:

@@ -51,8 +51,7 @@
   FAULT(add_off_by_ulp, "the first element of a float32 addition is off by one unit in the last place") \
   FAULT(sum_wrong_for_int64, "the sum of int64 tensors is one too large")                              \
   FAULT(inplace_no_version_bump, "operators on the device do not raise the version of what they write") \
-  FAULT(view_copies, "a view is a copy of its base")                                                   \
-  FAULT(error_swallowed, "an operator that fails returns uninitialised memory instead of raising")
+  FAULT(view_copies, "a view is a copy of its base")
 
 namespace neuron_ref {
 

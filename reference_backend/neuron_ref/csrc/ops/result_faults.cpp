@@ -19,6 +19,20 @@ Value* first_element(const at::Tensor& tensor) {
   return static_cast<Value*>(driver::open_address(pointer)) + impl->storage_offset();
 }
 
+// Autograd raises the version of a written tensor after the kernel; lowered by one here, it stays what it was. Fresh
+// results start at one, so that there is something to lower.
+void hold_version(const at::Tensor& tensor, bool fresh) {
+  auto version = tensor.unsafeGetTensorImpl()->version_counter();
+  if (!version.enabled()) {
+    return;
+  }
+  if (fresh) {
+    version.set_version(1);
+  } else if (version.current_version() > 0) {
+    version.set_version(static_cast<std::int64_t>(version.current_version()) - 1);
+  }
+}
+
 void transpose_strides(const at::Tensor& tensor) {
   const auto sizes = tensor.sizes().vec();
   if (sizes.size() == 2 && sizes[0] > 1 && sizes[1] > 1 && tensor.is_contiguous()) {
@@ -34,8 +48,11 @@ void apply_result_faults(const Plan& plan, torch::jit::Stack& stack) {
   }
   const at::Tensor& result = stack.back().toTensor();
   if (!result.defined() || !on_device(result.unsafeGetTensorImpl()) || !is_dense(result.unsafeGetTensorImpl()) ||
-      result.numel() == 0) {
+      !result.has_storage() || result.numel() == 0) {
     return;
+  }
+  if (fault(Fault::inplace_no_version_bump)) {
+    hold_version(result, plan.is_functional);
   }
   if (fault(Fault::wrong_stride_output) && plan.is_functional) {
     transpose_strides(result);

@@ -35,6 +35,11 @@ class DeviceAllocatorImpl final : public c10::DeviceAllocator {
     std::memcpy(driver::open_address(destination), driver::open_address(source), bytes);
   }
 
+  // Lazy clones ask this before they share memory. The usual answer compares context and address.
+  bool is_simple_data_ptr(const c10::DataPtr& data) const override {
+    return data.get() == nullptr || block_of(data) != nullptr;
+  }
+
   bool initialized() override {
     return driver::windows().window_bytes != 0;
   }

@@ -16,9 +16,13 @@ void resize_storage(c10::StorageImpl* storage, std::size_t bytes) {
   c10::DataPtr memory = allocate_on(device, bytes);
   const c10::DataPtr& old = storage->data_ptr();
   const std::size_t kept = std::min(bytes, storage->nbytes());
-  if (kept != 0 && old.get() != nullptr && !fault(Fault::resize_loses_data)) {
+  if (kept != 0 && old.get() != nullptr) {
     synchronize_stream(current_stream(device), "resizing a storage");
-    std::memcpy(driver::open_address(memory.get()), driver::open_address(old.get()), kept);
+    if (C10_UNLIKELY(fault(Fault::resize_loses_data))) {
+      std::memset(driver::open_address(memory.get()), 0, bytes);
+    } else {
+      std::memcpy(driver::open_address(memory.get()), driver::open_address(old.get()), kept);
+    }
   }
   storage->set_data_ptr_noswap(std::move(memory));
   storage->set_nbytes(bytes);
