@@ -38,6 +38,11 @@ def executed_ops(reset: bool) -> dict[str, int]:
 
 def count_ops(enabled: bool) -> None: ...
 def fault_names() -> list[str]: ...
-def set_fault(name: str, enabled: bool) -> None: ...
+def fault_description(name: str) -> str:
+    """What a fault makes wrong, in words; empty when there is none of this name."""
+
+def set_fault(name: str, enabled: bool) -> None:
+    """Switch one fault. Raises ValueError for a name that `fault_names` does not list."""
+
 def alias_host(tensor: torch.Tensor) -> torch.Tensor:
     """A CPU tensor over the readable mapping of a device tensor; for tests and collectives, never for users."""
