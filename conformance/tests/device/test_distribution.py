@@ -45,7 +45,11 @@ def flipped() -> torch.Tensor:
     return torch.bernoulli(torch.full((25,), 0.3))
 
 
-@pytest.mark.parametrize("operator", [normal, dropped_channels, permuted, flipped])
+def nearly_sure() -> torch.Tensor:
+    return torch.bernoulli(torch.tensor(0.97))
+
+
+@pytest.mark.parametrize("operator", [normal, dropped_channels, permuted, flipped, nearly_sure])
 def test_the_same_distribution_passes_under_every_seed(operator: Operator) -> None:
     assert [problems(operator, operator, 1_000 * seed, draws=20) for seed in range(25)] == [""] * 25
 
