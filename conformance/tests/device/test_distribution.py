@@ -51,7 +51,7 @@ def nearly_sure() -> torch.Tensor:
 
 @pytest.mark.parametrize("operator", [normal, dropped_channels, permuted, flipped, nearly_sure])
 def test_the_same_distribution_passes_under_every_seed(operator: Operator) -> None:
-    assert [problems(operator, operator, 1_000 * seed, draws=20) for seed in range(25)] == [""] * 25
+    assert [problems(operator, operator, 1_000 * seed, draws=12) for seed in range(12)] == [""] * 12
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def _check_restored(device: Device, before: torch.Tensor, drawn: torch.Tensor, w
     "compiler_state/device/current-while-compiling",
     words="Inductor compiles a graph whose tensors lie on one device while that device is the current one.",
     source="torch/_inductor/compile_fx.py, get_cuda_device_context",
-    fault="set_device_ignored",
+    fault="current_device_wrong",
     devices=2,
     cost=4.0,
 )
@@ -93,13 +93,15 @@ def _fold(device: Device, told: str | None) -> torch.Tensor:
     from torch.fx.experimental.const_fold import FoldedGraphModule
 
     root = torch.nn.Module()
-    root.weight = torch.nn.Parameter(torch.ones(3, 2).to(device.first))
+    values = torch.arange(1.0, 7.0).reshape(3, 2)
+    root.weight = torch.nn.Parameter(values.to(device.first))
     constant, rest = torch.fx.Graph(), torch.fx.Graph()
     constant.output(constant.call_method("size", (constant.get_attr("weight"), 0)))
     rest.output(rest.placeholder("x"))
     named = {} if told is None else {"device_for_folded_attrs": told}
     module = FoldedGraphModule(root, rest, const_subgraph=constant, fx_const_folded_attrs_name="folded", **named)
     module.run_folding()
-    folded = module.folded.detach()
+    folded = module.folded.detach()  # type: ignore[operator]  # a Parameter, which Module declares as a union
+    expect.values(root.weight, values, "the weight whose size was folded")
     expect.values(folded, torch.tensor([3.0]), "the folded value")
     return folded

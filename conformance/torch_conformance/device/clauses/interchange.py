@@ -34,7 +34,7 @@ def dlpack_names_the_device(device: Device) -> None:
 def dlpack_shares_memory(device: Device) -> None:
     last = device.at(device.count - 1)
     tensor = torch.arange(4.0).to(last)
-    shared = torch.from_dlpack(tensor)
+    shared = torch.from_dlpack(tensor)  # type: ignore[attr-defined]  # documented, not in the stubs
     expect.on_device(shared, last, "torch.from_dlpack(tensor)")
     expect.equal(shared.data_ptr(), tensor.data_ptr(), "torch.from_dlpack(tensor).data_ptr()")
     tensor += 1
