@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -177,8 +177,14 @@ class Judge:
                 covered += min(outcome.samples.planned, len(named))
         return covered, planned
 
-    def problems(self, ids: Iterable[str]) -> list[Problem]:
-        """What is wrong with the entries, given the ids of the whole plan."""
+    def problems(self, ids: Iterable[str], families: Collection[str] = ()) -> list[Problem]:
+        """What is wrong with the entries.
+
+        Args:
+            ids: the ids of the plan.
+            families: the only families that the plan was listed for; an entry that names another is not looked for.
+                Empty when the plan is whole.
+        """
         names = list(ids)
         out = []
         seen: dict[Expectation, int] = {}
@@ -191,6 +197,8 @@ class Judge:
                 out.append(Problem(*where, "has no reason yet: verify the deviation and say why it is there"))
             # Where a condition does not hold, the plan may lack cases that another torch or device has.
             meant = entry in self._holding or not entry.conditioned
+            family = entry.case.partition("/")[0]
+            meant = meant and (not families or family in families or any(mark in family for mark in "*?"))
             if meant and not any(entry.covers_case(name) for name in names):
                 guess = nearest_id(entry.case, names)
                 out.append(

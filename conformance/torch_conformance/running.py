@@ -246,7 +246,7 @@ class _Running:
         judgements = judge.judge_all(outcomes, self._plan.by_id)
         finished = all(outcome.kind is not Kind.NOT_RUN for outcome in outcomes.values())
         # A partial plan knows too few ids to call an entry dead.
-        problems = tuple(judge.problems(self._plan.by_id)) if self._whole_plan() else ()
+        problems = tuple(judge.problems(self._plan.by_id, self._request.selection.families))
         total, families = count(outcomes)
         covered, planned = judge.covered_samples(outcomes)
         verdicts: dict[str, int] = {}
@@ -290,9 +290,6 @@ class _Running:
             device=backend.device_name if backend else "",
             profile=self._request.selection.profile,
         )
-
-    def _whole_plan(self) -> bool:
-        return any(case.sampled for case in self._plan.cases) or not self._request.selection.families
 
     def _digests(self) -> dict[str, str]:
         file = Path(self._request.spec.expectations) if self._request.spec.expectations else None
