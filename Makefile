@@ -21,8 +21,8 @@ test: device
 
 # Whole sweeps first: their run folders are resumed, not repeated, when the command is given again.
 test-long: device
-	$(BIN)/torch-conformance run --backend neuron_ref --profile full -n $(JOBS) --out runs/long-neuron_ref --resume
-	$(BIN)/torch-conformance run --backend cpu --profile full -n $(JOBS) --out runs/long-cpu --resume
+	$(BIN)/torch-conformance run --backend neuron_ref --profile full -n $(JOBS) --resume
+	$(BIN)/torch-conformance run --backend cpu --profile full -n $(JOBS) --resume
 	$(BIN)/uncuda verify --backend neuron_ref
 	$(BIN)/python -m pytest -m long
 
