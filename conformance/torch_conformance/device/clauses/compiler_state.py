@@ -59,7 +59,7 @@ def _check_restored(device: Device, before: torch.Tensor, drawn: torch.Tensor, w
     "compiler_state/device/current-while-compiling",
     words="Inductor compiles a graph whose tensors lie on one device while that device is the current one.",
     source="torch/_inductor/compile_fx.py, get_cuda_device_context",
-    fault="current_device_wrong",
+    fault="guard_does_not_restore",
     devices=2,
     cost=4.0,
 )
