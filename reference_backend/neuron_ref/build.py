@@ -24,6 +24,7 @@ from typing import TextIO
 
 from neuron_ref import stamp
 from neuron_ref.build_progress import CompiledFile, FailedFile, Progress, read_output
+from neuron_ref.compile_units import write_units
 from neuron_ref.errors import BuildError
 
 _TAIL_LINES = 15
@@ -140,7 +141,8 @@ def _compile(work: Path, want: stamp.Stamp, jobs: int, progress: Progress) -> in
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
     }
     command = [sys.executable, "-m", "neuron_ref.compile_step", "--work", str(work), "--include", str(stamp.SOURCES)]
-    command += ["--flavour", want.flavour, *map(str, _slowest_first(stamp.source_files()))]
+    units = write_units(stamp.source_files(), stamp.SOURCES, work / "units")
+    command += ["--flavour", want.flavour, *map(str, units)]
     failures: list[FailedFile] = []
     tail: list[str] = []
     compiled = 0
@@ -178,14 +180,6 @@ def _copied(lines: Iterable[str], log: TextIO) -> Iterator[str]:
     for line in lines:
         log.write(line)
         yield line
-
-
-def _slowest_first(sources: list[Path]) -> list[Path]:
-    """With few processors the file that takes longest must not be the last to start.
-
-    autocast.cpp includes all operators of torch (half a minute); elsewhere size is a fair guess.
-    """
-    return sorted(sources, key=lambda file: (file.name != "autocast.cpp", -file.stat().st_size))
 
 
 def _install(work: Path, want: stamp.Stamp) -> None:
