@@ -20,6 +20,7 @@ from .frame import HEADER
 
 TAIL_BYTES = 64 * 1024
 _CHUNK = 1 << 18
+_LONGEST_WAIT_S = 0.5
 
 Message = dict[str, Any]
 
@@ -166,7 +167,8 @@ class Channel:
         left = None if deadline is None else deadline - time.monotonic()
         if left is not None and left <= 0:
             raise DeadlinePassed
-        for key, _ in self._selector.select(left):
+        # A signal that comes just before the wait begins does not end it, and Python acts on it only afterwards.
+        for key, _ in self._selector.select(_LONGEST_WAIT_S if left is None else min(left, _LONGEST_WAIT_S)):
             if isinstance(key.data, Tail):
                 if not key.data.read():
                     self._selector.unregister(key.fileobj)
