@@ -92,16 +92,23 @@ def ask(spec: BackendSpec, *names: str) -> Facts:
     Raises:
         BackendStartError: when the interpreter does not start or is older than Python 3.10.
     """
-    env = environment(spec)
-    return _ask(program(spec), tuple(sorted(env.items())), names, spec.name)
+    # Only these decide what an interpreter sees: a spec that is read twice, or changes others, needs no second answer.
+    python = {name: value for name, value in environment(spec).items() if name.startswith("PYTHON")}
+    return _ask(program(spec), tuple(sorted(python.items())), names, spec.name)
 
 
 @functools.lru_cache(maxsize=64)
 def _ask(python: str, env: tuple[tuple[str, str], ...], names: tuple[str, ...], backend: str) -> Facts:
     script = str(Path(__file__).with_name("inquiry.py"))
+    rest = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
         done = subprocess.run(
-            [python, script, *names], env=dict(env), capture_output=True, text=True, timeout=ASK_TIMEOUT_S, check=False
+            [python, script, *names],
+            env={**rest, **dict(env)},
+            capture_output=True,
+            text=True,
+            timeout=ASK_TIMEOUT_S,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BackendStartError(f"{backend}: cannot start the device interpreter {python}: {error}") from error
