@@ -174,3 +174,62 @@ def rng_draws_from_the_host(device: Device) -> None:
 def cpu_generator_accepted(device: Device) -> None:
     """A generator of the CPU is ignored where the device's is wanted."""
     _replace(torch.Tensor, "uniform_", lambda uniform: lambda self, *args, generator=None: uniform(self, *args))
+
+
+@entry_fault
+def error_swallowed(device: Device) -> None:
+    """Operators that must refuse their arguments return something instead."""
+
+    def make(operator: Callable[..., Any]) -> Callable[..., Any]:
+        def wrong(first: Any, *args: Any, **kwargs: Any) -> Any:
+            try:
+                return operator(first, *args, **kwargs)
+            except (RuntimeError, IndexError):
+                return first
+
+        return wrong
+
+    for name in ("__add__", "__sub__", "add_", "mean", "sum", "unsqueeze", "__getitem__"):
+        _replace(torch.Tensor, name, make)
+    _replace(torch, "mm", make)
+    _replace(torch.linalg, "inv", make)
+
+
+@entry_fault
+def device_name_wrong(device: Device) -> None:
+    """torch.device gives another type than the one that is named."""
+    _replace(torch, "device", lambda made: lambda *args: made("meta"))
+
+
+@entry_fault
+def slot_name_wrong(device: Device) -> None:
+    """PyTorch's open slot does not report the name that its device took, and reports the name of one that did not."""
+    wrong = "privateuseone" if torch._C._get_privateuse1_backend_name() == device.type else device.type
+    _replace(torch._C, "_get_privateuse1_backend_name", lambda _: lambda: wrong)
+
+
+@entry_fault
+def untimed_events_have_time(device: Device) -> None:
+    """Every event measures time, asked for or not."""
+    _replace(torch, "Event", lambda event: lambda *args, **kwargs: event(*args, **{**kwargs, "enable_timing": True}))
+
+
+@entry_fault
+def stream_runs_out_of_order(device: Device) -> None:
+    """A product in place happens after the sum that was put on the stream behind it."""
+    waiting: list[float] = []
+    multiply = torch.Tensor.mul_
+
+    def later(self: torch.Tensor, factor: float) -> torch.Tensor:
+        waiting.append(factor)
+        return self
+
+    def make(add: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+        def wrong(self: torch.Tensor, other: Any) -> torch.Tensor:
+            out = add(self, other)
+            return multiply(out, waiting.pop()) if waiting else out
+
+        return wrong
+
+    _replace(torch.Tensor, "mul_", lambda _: later)
+    _replace(torch.Tensor, "add_", make)

@@ -98,7 +98,7 @@ def accelerator_is_the_device(device: Device) -> None:
     "registration/backend-name/is-its-slot",
     words="A device that took PyTorch's open slot is the one whose name the slot reports.",
     source="torch/utils/backend_registration.py, rename_privateuse1_backend",
-    fault="device_name_wrong",
+    fault="slot_name_wrong",
 )
 def backend_name_is_its_slot(device: Device) -> None:
     key = torch._C._parse_dispatch_key("PrivateUse1")
