@@ -198,7 +198,17 @@ def error_swallowed(device: Device) -> None:
 @entry_fault
 def device_name_wrong(device: Device) -> None:
     """torch.device gives another type than the one that is named."""
-    _replace(torch, "device", lambda made: lambda *args: made("meta"))
+    made = torch.device
+
+    class Kind(type):
+        def __instancecheck__(cls, item: object) -> bool:
+            return type(item) is made  # only what is made is wrong: whoever asks what a device is gets the truth
+
+    class Wrong(metaclass=Kind):
+        def __new__(cls, *args: Any) -> Any:
+            return made("meta")
+
+    _replace(torch, "device", lambda _: Wrong)
 
 
 @entry_fault
