@@ -179,6 +179,8 @@ def test_a_backend_that_does_not_start_ends_with_3_and_every_case_is_not_run(
     assert {item.kind.value for item in read_results(Path("r")).outcomes.values()} == {"NOT_RUN"}
 
 
+# Needs SIGINT to itself: an xdist worker that has run other tests may no longer get it as an interrupt.
+@pytest.mark.long
 def test_an_interrupt_keeps_what_was_measured_and_leaves_no_process(
     spec: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
